@@ -1,0 +1,52 @@
+# Every target begins with `setup`, which does nothing when nothing has changed.
+# PYTHON=3.12 (or a path) picks the interpreter, VENV another folder than .venv, ARGS goes to the tool that is run.
+
+SHELL := /bin/bash
+VENV ?= .venv
+VERSIONS ?= 3.11 3.12 3.13
+python := $(VENV)/bin/python
+typed := $(wildcard src tests scripts benchmarks examples docs/conf.py)
+
+export VENV PYTHON
+export VMSCOPE_WERROR ?= 1
+.DEFAULT_GOAL := help
+
+.PHONY: help setup test matrix lint format types bench docs demo clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## build everything into .venv: locked dependencies, the extension, a JDK if there is none
+	@scripts/setup
+
+test: setup ## the whole test suite; ARGS="-k name" for a part
+	$(python) -m pytest -n 2 $(ARGS)
+
+matrix: ## the unit and property tests on each of 3.11, 3.12 and 3.13 that is found
+	@scripts/matrix $(VERSIONS)
+
+lint: setup ## ruff: rules and format
+	$(python) -m ruff check
+	$(python) -m ruff format --check
+
+format: setup ## let ruff put things right
+	$(python) -m ruff check --fix
+	$(python) -m ruff format
+
+types: setup ## mypy, strict, tests included
+	$(python) -m mypy $(typed)
+
+bench: setup ## the benchmarks, as ratios in one run
+	$(python) -m benchmarks $(ARGS)
+
+docs: ## the documentation, into docs/_build; a warning is an error
+	@scripts/setup docs
+	$(python) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+demo: setup ## a Python service and a JVM, seen by vmscope and by the JDK's own tools
+	$(python) examples/demo.py $(ARGS)
+
+clean: ## remove everything that was built or installed here
+	rm -rf .venv build dist docs/_build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests scripts benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -f src/vmscope/native/_native*.so src/vmscope/native/_native*.pyd

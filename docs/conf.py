@@ -1,0 +1,16 @@
+"""How sphinx builds this documentation; `make docs` runs it with warnings as errors."""
+
+from __future__ import annotations
+
+import vmscope
+
+project = "vmscope"
+author = "the vmscope authors"
+release = version = vmscope.__version__
+extensions = ["myst_parser"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"vmscope {release}"
+myst_heading_anchors = 3
+myst_enable_extensions = ["deflist"]
+nitpicky = True

@@ -1,0 +1,40 @@
+"""The one C extension. All else about the package stands in pyproject.toml.
+
+VMSCOPE_WERROR=1 (set by the Makefile) turns warnings into errors and a failed compilation into a failed
+build. Without it a machine that has no compiler gets the Python twin. VMSCOPE_SANITIZE names sanitizers
+to build with, for example `address,undefined`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from glob import glob
+
+from setuptools import Extension, setup
+
+NATIVE = "src/vmscope/native"
+strict = os.environ.get("VMSCOPE_WERROR") == "1"
+sanitizers = os.environ.get("VMSCOPE_SANITIZE", "")
+
+if sys.platform == "win32":
+    compile_args = ["/std:c11", "/W4"] + ["/WX"] * strict
+    link_args = []
+else:
+    compile_args = ["-std=c11", "-O2", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra"] + ["-Werror"] * strict
+    link_args = ["-pthread"]
+    if sanitizers:
+        compile_args += [f"-fsanitize={sanitizers}", "-fno-omit-frame-pointer", "-g"]
+        link_args += [f"-fsanitize={sanitizers}"]
+
+sources = sorted(glob(f"{NATIVE}/*.c"))
+extension = Extension(
+    "vmscope.native._native",
+    sources=sources,
+    depends=sorted(glob(f"{NATIVE}/*.h")),
+    extra_compile_args=compile_args,
+    extra_link_args=link_args,
+    optional=not strict,
+)
+
+setup(ext_modules=[extension] if sources else [])

@@ -1,0 +1,142 @@
+"""The house rules of docs/architecture.md: imports go one way, modules stay small, fast paths stay light."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import vmscope
+
+PACKAGE = Path(vmscope.__file__).parent
+TABLE = Path(__file__).parents[2] / "docs" / "architecture.md"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_LINES = 450
+
+# What a process that is only looked at, or only looks, must not pay for.
+HEAVY = frozenset(
+    "argparse collections contextlib dataclasses enum functools importlib.metadata json logging pathlib re signal "
+    "socket subprocess tempfile threading typing".split()
+)
+
+
+def module_id(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def room_of(path: Path) -> str:
+    """`wire` for wire/decode.py, `errors` for errors.py."""
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+class House:
+    """The table: which rooms each room may import, itself and what its own rooms build on included."""
+
+    def __init__(self, table: str) -> None:
+        self.direct: dict[str, set[str]] = {}
+        self.exceptions: dict[str, set[str]] = {}  # one module's own permission: cli/run.py -> {runtime}
+        everything = False
+        for cell, allowed in re.findall(r"^\| `([\w./]+)` \|.*\| ([^|]*) \|$", table, re.MULTILINE):
+            room = cell.rstrip("/").removesuffix(".py")
+            for module, extra in re.findall(r"`(\w+)` alone also (\w+)", allowed):
+                self.exceptions[f"{room}/{module}.py"] = {extra}
+            names = set(re.findall(r"\w+", allowed.split(";")[0])) - {"nothing"}
+            everything = "all" in names
+            self.direct[room] = set(self.direct) if everything else names
+        assert everything, "the last row, __init__.py, may import all"
+
+    def allowed(self, path: Path) -> set[str]:
+        room = room_of(path)
+        if room == "__main__":
+            return {"cli"}
+        todo = [*self.direct[room], *self.exceptions.get(module_id(path), ()), "errors"]
+        allowed = {room}
+        while todo:
+            name = todo.pop()
+            if name not in allowed:
+                allowed.add(name)
+                todo.extend(self.direct[name])
+        return allowed
+
+
+HOUSE = House(TABLE.read_text(encoding="utf-8"))
+
+
+def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the room of each import of our own, lazy and type-only ones included."""
+    here = ["vmscope", *path.relative_to(PACKAGE).with_suffix("").parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(here[: -node.level]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            targets = [f"{module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            parts = target.split(".")
+            if parts[0] == "vmscope" and parts[1:] != ["__version__"]:
+                yield node.lineno, parts[1] if parts[1:] and parts[1] in HOUSE.direct else "__init__"
+
+
+def test_the_table_names_every_room() -> None:
+    rooms = {room_of(path) for path in MODULES} - {"__main__"}
+    assert rooms <= set(HOUSE.direct), f"not in {TABLE.name}: {sorted(rooms - set(HOUSE.direct))}"
+    assert {"errors", "wire", "cli"} <= set(HOUSE.direct)
+
+
+def test_the_table_goes_one_way() -> None:
+    seen: set[str] = set()
+    for room, names in HOUSE.direct.items():
+        assert names <= seen, f"{room} imports what stands below it: {sorted(names - seen)}"
+        seen.add(room)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_id)
+def test_imports_go_one_way(path: Path) -> None:
+    allowed = HOUSE.allowed(path)
+    wrong = [f"line {line}: {room}" for line, room in imported_rooms(path) if room not in allowed]
+    assert not wrong, f"{module_id(path)} may import {sorted(allowed)} only"
+
+
+@pytest.mark.parametrize("path", [*MODULES, *sorted(PACKAGE.rglob("*.c"))], ids=module_id)
+def test_modules_stay_small(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= MAX_LINES, f"{module_id(path)} has {lines} lines: more than one noun?"
+
+
+def modules_loaded(code: str) -> set[str]:
+    """What is in sys.modules when a fresh interpreter that ran `code` ends, over what it starts with."""
+    script = f"""
+import sys
+base = set(sys.modules)
+import atexit
+def report(write=sys.__stderr__.write):
+    write("\\n@@" + " ".join(set(sys.modules) - base) + "\\n")
+atexit.register(report)
+{code}
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert "\n@@" in run.stderr, run.stderr
+    return set(run.stderr.rpartition("\n@@")[2].split())
+
+
+def test_importing_the_package_is_light() -> None:
+    assert not modules_loaded("import vmscope") & HEAVY
+
+
+@pytest.mark.skipif(not (PACKAGE / "cli" / "__init__.py").exists(), reason="no command line yet")
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["ps"], ["jps"], ["jps", "-lv"], ["run", "-c", "pass"]], ids=" ".join
+)
+def test_fast_paths_import_nothing_heavy(arguments: list[str]) -> None:
+    loaded = modules_loaded(f"sys.argv[1:] = {arguments!r}\nfrom vmscope.cli import main\nsys.exit(main())")
+    assert "vmscope.cli" in loaded
+    assert not loaded & HEAVY
