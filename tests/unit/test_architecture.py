@@ -16,7 +16,7 @@ import vmscope
 PACKAGE = Path(vmscope.__file__).parent
 TABLE = Path(__file__).parents[2] / "docs" / "architecture.md"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-MAX_LINES = 450
+MAX_LINES = {".py": 450, ".c": 700}
 
 # What a process that is only looked at, or only looks, must not pay for.
 HEAVY = frozenset(
@@ -109,7 +109,7 @@ def test_imports_go_one_way(path: Path) -> None:
 @pytest.mark.parametrize("path", [*MODULES, *sorted(PACKAGE.rglob("*.c"))], ids=module_id)
 def test_modules_stay_small(path: Path) -> None:
     lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= MAX_LINES, f"{module_id(path)} has {lines} lines: more than one noun?"
+    assert lines <= MAX_LINES[path.suffix], f"{module_id(path)} has {lines} lines: more than one noun?"
 
 
 def modules_loaded(code: str) -> set[str]:
