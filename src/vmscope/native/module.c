@@ -1,0 +1,62 @@
+/* The one extension module: multi-phase init, so that each sub-interpreter has its own. */
+#include "native.h"
+
+static int
+native_exec(PyObject *module)
+{
+    static int (*const parts[])(PyObject *) = {
+        vmscope_add_slots,   vmscope_add_mirror, vmscope_add_collector,
+        vmscope_add_lockmap, vmscope_add_scan,   vmscope_add_mapping,
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i] != NULL && parts[i](module) < 0) {
+            return -1;
+        }
+    }
+    return PyModule_AddStringConstant(module, "IMPLEMENTATION", "c");
+}
+
+static int
+native_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    NativeState *state = vmscope_state(module);
+    Py_VISIT(state->long_slot);
+    Py_VISIT(state->text_slot);
+    return 0;
+}
+
+static int
+native_clear(PyObject *module)
+{
+    NativeState *state = vmscope_state(module);
+    Py_CLEAR(state->long_slot);
+    Py_CLEAR(state->text_slot);
+    return 0;
+}
+
+static PyModuleDef_Slot native_slots[] = {
+    {Py_mod_exec, native_exec},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+PyModuleDef vmscope_native_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "vmscope.native._native",
+    .m_doc = "The parts of vmscope that must be fast or must not hold the GIL.",
+    .m_size = sizeof(NativeState),
+    .m_slots = native_slots,
+    .m_traverse = native_traverse,
+    .m_clear = native_clear,
+};
+
+PyMODINIT_FUNC
+PyInit__native(void)
+{
+    return PyModuleDef_Init(&vmscope_native_def);
+}

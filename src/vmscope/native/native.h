@@ -1,0 +1,74 @@
+/* What the parts of the extension share: a module object's state, and who adds what to it. */
+#ifndef VMSCOPE_NATIVE_H
+#define VMSCOPE_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Each part adds its types and functions to the module; 0, or -1 with an exception set. */
+int vmscope_add_slots(PyObject *module);
+int vmscope_add_mirror(PyObject *module);
+int vmscope_add_collector(PyObject *module);
+int vmscope_add_lockmap(PyObject *module) __attribute__((weak));
+int vmscope_add_scan(PyObject *module) __attribute__((weak));
+int vmscope_add_mapping(PyObject *module) __attribute__((weak));
+
+/* The state of one module object; each field is a strong reference. */
+typedef struct {
+    PyTypeObject *long_slot;
+    PyTypeObject *text_slot;
+} NativeState;
+
+extern PyModuleDef vmscope_native_def;
+
+static inline NativeState *
+vmscope_state(PyObject *module)
+{
+    return (NativeState *)PyModule_GetState(module);
+}
+
+/* The state behind an object of one of our types, or of a subclass made in Python. */
+static inline NativeState *
+vmscope_state_of(PyObject *self)
+{
+    PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &vmscope_native_def);
+    return module == NULL ? NULL : vmscope_state(module);
+}
+
+/* A type made from a spec and added under its own name; a new reference, or NULL with an exception set. */
+static inline PyTypeObject *
+vmscope_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
+    if (type != NULL && PyModule_AddType(module, type) < 0) {
+        Py_CLEAR(type);
+    }
+    return type;
+}
+
+#define VMSCOPE_MAX_TEXT 32768 /* bytes; the longest that -XX:PerfMaxStringConstLength allows */
+
+/* -- slots: the live values (slots.c); the mirror reads them without the GIL ---------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    _Atomic int64_t value;
+} LongSlot;
+
+/* Text is guarded by a sequence number: odd while it is being written. `words` holds `capacity` bytes
+ * and at least one NUL, in whole 8-byte words. */
+typedef struct {
+    PyObject_HEAD
+    _Atomic uint32_t sequence;
+    uint32_t capacity;
+    uint32_t word_count;
+    _Atomic uint64_t *words;
+} TextSlot;
+
+/* Copies the text, padded with NULs to word_count words; 0, or -1 when a writer was at work. */
+int vmscope_text_copy(const TextSlot *slot, uint64_t *out);
+
+#endif

@@ -1,0 +1,341 @@
+/* The live values: one aligned 64-bit word for a number, a guarded buffer for a text.
+ *
+ * An update is one atomic operation on memory that belongs to the object itself, so it is exact under
+ * any number of threads, in signal handlers and destructors, before a region exists and after it went.
+ * Sums wrap around at 64 bits, as Java's do. */
+#include "native.h"
+
+#include <string.h>
+
+/* -- numbers -------------------------------------------------------------------------------------- */
+
+/* An int that fits into int64. Anything else: -1 with TypeError or OverflowError, and nothing changed. */
+static inline int
+as_int64(PyObject *number, int64_t *out)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyLong_CheckExact(number) && PyUnstable_Long_IsCompact((PyLongObject *)number)) {
+        *out = PyUnstable_Long_CompactValue((PyLongObject *)number);
+        return 0;
+    }
+#endif
+    int64_t value = PyLong_AsLongLong(number);
+    if (value == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    *out = value;
+    return 0;
+}
+
+static PyObject *
+long_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)args;
+    (void)kwargs; /* a subclass's own __init__ takes them */
+    LongSlot *self = (LongSlot *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        atomic_init(&self->value, 0);
+    }
+    return (PyObject *)self;
+}
+
+static void
+slot_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *
+long_inc(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    atomic_fetch_add_explicit(&((LongSlot *)self)->value, 1, memory_order_relaxed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+long_dec(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    atomic_fetch_sub_explicit(&((LongSlot *)self)->value, 1, memory_order_relaxed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+long_add(PyObject *self, PyObject *amount)
+{
+    int64_t value;
+    if (as_int64(amount, &value) < 0) {
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&((LongSlot *)self)->value, value, memory_order_relaxed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+counter_add(PyObject *self, PyObject *amount)
+{
+    int64_t value;
+    if (as_int64(amount, &value) < 0) {
+        return NULL;
+    }
+    if (value < 0) {
+        PyErr_SetString(PyExc_ValueError, "a counter only grows: add() takes no negative amount");
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&((LongSlot *)self)->value, value, memory_order_relaxed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+long_set(PyObject *self, PyObject *number)
+{
+    int64_t value;
+    if (as_int64(number, &value) < 0) {
+        return NULL;
+    }
+    atomic_store_explicit(&((LongSlot *)self)->value, value, memory_order_relaxed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+long_value(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromLongLong(atomic_load_explicit(&((LongSlot *)self)->value, memory_order_relaxed));
+}
+
+static PyMethodDef long_methods[] = {
+    {"_restore", long_set, METH_O, "Puts a value back, whatever the kind: for forked children and reloads."},
+    {NULL},
+};
+
+static PyMethodDef counter_methods[] = {
+    {"inc", long_inc, METH_NOARGS, "Adds one."},
+    {"add", counter_add, METH_O, "Adds an amount of zero or more (ValueError otherwise)."},
+    {NULL},
+};
+
+static PyMethodDef gauge_methods[] = {
+    {"inc", long_inc, METH_NOARGS, "Adds one."},
+    {"dec", long_dec, METH_NOARGS, "Takes one away."},
+    {"add", long_add, METH_O, "Adds an amount, negative or not."},
+    {"set", long_set, METH_O, "Sets the value."},
+    {NULL},
+};
+
+static PyGetSetDef long_getset[] = {
+    {"value", long_value, NULL, "The value now, an int of 64 bits.", NULL},
+    {NULL},
+};
+
+static PyType_Slot long_type_slots[] = {
+    {Py_tp_doc, "One 64-bit number, read and written whole."},
+    {Py_tp_new, long_new},
+    {Py_tp_dealloc, slot_dealloc},
+    {Py_tp_methods, long_methods},
+    {Py_tp_getset, long_getset},
+    {0, NULL},
+};
+
+static PyType_Slot counter_type_slots[] = {
+    {Py_tp_doc, "A number that only grows."},
+    {Py_tp_methods, counter_methods},
+    {0, NULL},
+};
+
+static PyType_Slot gauge_type_slots[] = {
+    {Py_tp_doc, "A number that goes up and down."},
+    {Py_tp_methods, gauge_methods},
+    {0, NULL},
+};
+
+#define SLOT_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE)
+
+static PyType_Spec long_spec = {"vmscope.native.LongSlot", sizeof(LongSlot), 0, SLOT_FLAGS, long_type_slots};
+static PyType_Spec counter_spec = {"vmscope.native.CounterSlot", sizeof(LongSlot), 0, SLOT_FLAGS, counter_type_slots};
+static PyType_Spec gauge_spec = {"vmscope.native.GaugeSlot", sizeof(LongSlot), 0, SLOT_FLAGS, gauge_type_slots};
+
+/* -- text ----------------------------------------------------------------------------------------- */
+
+static PyObject *
+text_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"capacity", NULL};
+    Py_ssize_t capacity;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "n:TextSlot", names, &capacity)) {
+        return NULL;
+    }
+    if (capacity < 0 || capacity > VMSCOPE_MAX_TEXT) {
+        PyErr_Format(PyExc_ValueError, "a text's capacity is 0 to %d bytes, not %zd", VMSCOPE_MAX_TEXT, capacity);
+        return NULL;
+    }
+    TextSlot *self = (TextSlot *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    atomic_init(&self->sequence, 0);
+    self->capacity = (uint32_t)capacity;
+    self->word_count = (uint32_t)(capacity / 8 + 1); /* one NUL at least */
+    self->words = PyMem_RawCalloc(self->word_count, sizeof *self->words);
+    if (self->words == NULL) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    return (PyObject *)self;
+}
+
+static int
+text_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    (void)self;
+    (void)args;
+    (void)kwargs; /* all was done in __new__ */
+    return 0;
+}
+
+static void
+text_dealloc(PyObject *self)
+{
+    PyMem_RawFree((void *)((TextSlot *)self)->words);
+    slot_dealloc(self);
+}
+
+/* How many of `size` bytes of UTF-8 to keep: up to `capacity`, to the first NUL, whole characters only. */
+static size_t
+cut_length(const char *utf8, size_t size, size_t capacity)
+{
+    size_t length = strnlen(utf8, size);
+    if (length > capacity) {
+        length = capacity;
+        while (length > 0 && ((unsigned char)utf8[length] & 0xC0) == 0x80) {
+            length--;
+        }
+    }
+    return length;
+}
+
+static void
+text_store(TextSlot *self, const char *bytes, size_t length)
+{
+    uint32_t sequence;
+    do { /* another writer holds it only for a copy of some words */
+        sequence = atomic_load_explicit(&self->sequence, memory_order_relaxed) & ~UINT32_C(1);
+    } while (!atomic_compare_exchange_weak_explicit(&self->sequence, &sequence, sequence + 1, memory_order_acquire,
+                                                    memory_order_relaxed));
+    atomic_thread_fence(memory_order_release);
+    for (uint32_t i = 0; i < self->word_count; i++) {
+        uint64_t word = 0;
+        size_t start = (size_t)i * 8;
+        if (start < length) {
+            memcpy(&word, bytes + start, length - start < 8 ? length - start : 8);
+        }
+        atomic_store_explicit(&self->words[i], word, memory_order_relaxed);
+    }
+    atomic_store_explicit(&self->sequence, sequence + 2, memory_order_release);
+}
+
+int
+vmscope_text_copy(const TextSlot *slot, uint64_t *out)
+{
+    uint32_t before = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+    if (before & 1) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < slot->word_count; i++) {
+        out[i] = atomic_load_explicit(&slot->words[i], memory_order_relaxed);
+    }
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&slot->sequence, memory_order_relaxed) == before ? 0 : -1;
+}
+
+static PyObject *
+text_set(PyObject *self, PyObject *text)
+{
+    if (!PyUnicode_Check(text)) {
+        return PyErr_Format(PyExc_TypeError, "set() takes a str, not %.100s", Py_TYPE(text)->tp_name);
+    }
+    TextSlot *slot = (TextSlot *)self;
+    Py_ssize_t size;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    PyObject *replaced = NULL;
+    if (utf8 == NULL) { /* lone surrogates, as in undecodable file names, become question marks */
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
+            return NULL;
+        }
+        PyErr_Clear();
+        replaced = PyUnicode_AsEncodedString(text, "utf-8", "replace");
+        if (replaced == NULL) {
+            return NULL;
+        }
+        utf8 = PyBytes_AS_STRING(replaced);
+        size = PyBytes_GET_SIZE(replaced);
+    }
+    text_store(slot, utf8, cut_length(utf8, (size_t)size, slot->capacity));
+    Py_XDECREF(replaced);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+text_value(PyObject *self, void *Py_UNUSED(closure))
+{
+    TextSlot *slot = (TextSlot *)self;
+    uint64_t *copy = PyMem_Malloc(slot->word_count * sizeof *copy);
+    if (copy == NULL) {
+        return PyErr_NoMemory();
+    }
+    while (vmscope_text_copy(slot, copy) < 0) {
+    }
+    PyObject *value = PyUnicode_FromString((const char *)copy);
+    PyMem_Free(copy);
+    return value;
+}
+
+static PyObject *
+text_capacity(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLong(((TextSlot *)self)->capacity);
+}
+
+static PyMethodDef text_methods[] = {
+    {"set", text_set, METH_O,
+     "Sets the text, as UTF-8; one that is too long is cut between characters, at a NUL in any case."},
+    {NULL},
+};
+
+static PyGetSetDef text_getset[] = {
+    {"value", text_value, NULL, "The text now.", NULL},
+    {"capacity", text_capacity, NULL, "How many bytes of UTF-8 it holds.", NULL},
+    {NULL},
+};
+
+static PyType_Slot text_type_slots[] = {
+    {Py_tp_doc, "TextSlot(capacity)\n--\n\nA text of at most `capacity` bytes of UTF-8."},
+    {Py_tp_new, text_new},
+    {Py_tp_init, text_init},
+    {Py_tp_dealloc, text_dealloc},
+    {Py_tp_methods, text_methods},
+    {Py_tp_getset, text_getset},
+    {0, NULL},
+};
+
+static PyType_Spec text_spec = {"vmscope.native.TextSlot", sizeof(TextSlot), 0, SLOT_FLAGS, text_type_slots};
+
+int
+vmscope_add_slots(PyObject *module)
+{
+    NativeState *state = vmscope_state(module);
+    state->long_slot = vmscope_add_type(module, &long_spec, NULL);
+    if (state->long_slot == NULL) {
+        return -1;
+    }
+    PyType_Spec *children[] = {&counter_spec, &gauge_spec};
+    for (size_t i = 0; i < sizeof children / sizeof *children; i++) {
+        PyTypeObject *type = vmscope_add_type(module, children[i], state->long_slot);
+        if (type == NULL) {
+            return -1;
+        }
+        Py_DECREF(type);
+    }
+    state->text_slot = vmscope_add_type(module, &text_spec, NULL);
+    return state->text_slot == NULL ? -1 : 0;
+}
