@@ -734,6 +734,12 @@ mirror_save(PyObject *object, PyObject *path)
 }
 
 static PyObject *
+mirror_image(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyMemoryView_FromObject(object);
+}
+
+static PyObject *
 mirror_visits(PyObject *object, void *Py_UNUSED(closure))
 {
     return PyLong_FromUnsignedLongLong(atomic_load(&((Mirror *)object)->visits));
@@ -767,6 +773,7 @@ static PyMethodDef mirror_methods[] = {
 };
 
 static PyGetSetDef mirror_getset[] = {
+    {"image", mirror_image, NULL, "The image, a writable memoryview of `capacity` bytes.", NULL},
     {"visits", mirror_visits, NULL, "How many visits were made.", NULL},
     {"writes", mirror_writes, NULL, "How many of them had a file to write.", NULL},
     {"error", mirror_error, NULL, "The errno of the last failure on the file; 0: none.", NULL},

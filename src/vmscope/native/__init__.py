@@ -1,0 +1,22 @@
+"""The parts that must be fast or must not hold the GIL: the extension, or its Python twins.
+
+`VMSCOPE_NATIVE=0` picks the twins; so does an installation that found no compiler.
+`IMPLEMENTATION` says which ones are in use. The types stand in `__init__.pyi`.
+"""
+
+from __future__ import annotations
+
+import os
+
+_wanted = os.environ.get("VMSCOPE_NATIVE") != "0"
+if _wanted:
+    try:
+        from vmscope.native._native import *  # noqa: F403
+    except ImportError:
+        _wanted = False
+if not _wanted:
+    from vmscope.native.collector import *  # noqa: F403
+    from vmscope.native.mirror import *  # noqa: F403
+    from vmscope.native.slots import *  # noqa: F403
+
+    IMPLEMENTATION = "python"

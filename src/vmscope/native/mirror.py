@@ -1,0 +1,259 @@
+"""The Python twin of mirror.c: the same thread, with the GIL.
+
+One difference shows: after a fork the thread starts again at the next `commit` or `refresh`, because
+Python code cannot start it after os.fork has returned (3.11, which does not warn: at once).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from _thread import allocate_lock, start_new_thread
+from struct import Struct
+from time import monotonic_ns
+
+from vmscope.native.slots import LongSlot, TextSlot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Mirror", "after_fork_in_parent", "before_fork"]
+
+_PROLOGUE = 32
+_LONG = Struct("=q")
+_INT = Struct("=i")
+_USED, _OVERFLOW, _MOD_TIME_STAMP, _NUM_ENTRIES = 8, 12, 16, 28
+_IDLE_INTERVAL = 500_000_000  # ns
+_FORK_TIMEOUT = 5_000_000  # ns
+
+_active: Mirror | None = None
+
+
+class Mirror:
+    """A region's image, and the thread that keeps it and its file current."""
+
+    def __init__(self, capacity: int, epoch: int) -> None:
+        if capacity < _PROLOGUE or capacity % 8 or capacity > 0x7FFFFFFF:
+            raise ValueError(f"an image is a multiple of 8 bytes, from 32 on, not {capacity}")
+        self.image = memoryview(bytearray(capacity))
+        self.visits = self.writes = self.error = 0
+        self._epoch = epoch
+        self._used = self._published = 0
+        self._bindings: list[tuple[LongSlot | TextSlot, int]] = []
+        self._clock: LongSlot | None = None
+        self._in_file = b""  # the image as the file has it
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """In a forked child: forgets the parent's thread and file."""
+        self._path: bytes | None = None
+        self._identity = (0, 0)
+        self._fd = -1
+        self._running = allocate_lock()  # held by the thread
+        self._wake = allocate_lock()  # held while there is nothing to wake the thread for
+        self._wake.acquire()
+        self._stopping = self._paused = False
+        self._interval = self._delay = 0
+        self._on_start: Callable[[], object] | None = None
+
+    def bind(self, slot: LongSlot | TextSlot, offset: int, /) -> None:
+        """From now on the image shows the slot's value there."""
+        if not isinstance(slot, (LongSlot, TextSlot)):
+            raise TypeError(f"bind() takes a slot, not {type(slot).__name__}")
+        is_text = isinstance(slot, TextSlot)
+        size = slot.capacity + 1 if is_text else 8
+        if offset < _PROLOGUE or offset + size > len(self.image) or (not is_text and offset % 8):
+            raise ValueError(f"no value of {size} bytes can stand at offset {offset}")
+        self._bindings.append((slot, offset))
+
+    def set_clock(self, slot: LongSlot, /) -> None:
+        """Makes a bound slot show the ns since the epoch, at each visit."""
+        if not isinstance(slot, LongSlot):
+            raise TypeError(f"the clock is a LongSlot, not {type(slot).__name__}")
+        self._clock = slot
+
+    def commit(self, used: int, num_entries: int, overflow: int, /) -> None:
+        """Publishes what was appended."""
+        if used < 0 or used > len(self.image) or 0 < used < _PROLOGUE:
+            raise ValueError(f"used is 32 to the capacity, not {used}")
+        if used != self._used:
+            _LONG.pack_into(self.image, _MOD_TIME_STAMP, monotonic_ns() - self._epoch)
+        _INT.pack_into(self.image, _USED, used)
+        _INT.pack_into(self.image, _OVERFLOW, overflow)
+        _INT.pack_into(self.image, _NUM_ENTRIES, num_entries)
+        self._used = used
+        _resume()
+
+    def refresh(self) -> None:
+        """Copies the slots into the image now."""
+        self._refresh()
+        _resume()
+
+    def set_file(self, path: bytes, device: int, inode: int, /) -> None:
+        """The file, which holds the image as it is now, that the thread will write."""
+        self._path = path
+        self._identity = (device, inode)
+        self._published = self._used
+
+    def start(self, interval: int, delay: int = 0, on_start: Callable[[], object] | None = None) -> None:
+        """Starts the thread; times in ns."""
+        global _active
+        if interval <= 0 or delay < 0:
+            raise ValueError("the interval is more than 0 ns, the delay at least 0")
+        if _active not in (None, self):
+            raise RuntimeError("this process has a running mirror")
+        _active = self
+        self._interval, self._delay, self._on_start = interval, delay, on_start
+        self._start_thread()
+
+    def stop(self, timeout: int, /) -> bool:
+        """A last copy, then the end; False if it did not end in time."""
+        global _active
+        ended = self._stop_thread(timeout)
+        if _active is self:
+            _active = None
+        return ended
+
+    def save(self, path: bytes, /) -> None:
+        """Writes the whole image, brought up to date, to a file (OSError)."""
+        self._refresh()
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            _write_range(fd, self.image, 0)
+        finally:
+            os.close(fd)
+
+    # -- the thread
+
+    def _start_thread(self) -> None:
+        self._stopping = False
+        if self._running.acquire(False):
+            start_new_thread(self._run, ())
+
+    def _stop_thread(self, timeout: int) -> bool:
+        self._stopping = True
+        if self._wake.locked():
+            self._wake.release()
+        if not self._running.acquire(timeout=timeout / 1e9):
+            return False
+        self._running.release()
+        return True
+
+    def _wait(self, nanoseconds: int) -> bool:
+        if not self._stopping:
+            self._wake.acquire(timeout=nanoseconds / 1e9)
+        return self._stopping
+
+    def _run(self) -> None:
+        try:
+            if self._delay and self._wait(self._delay):
+                return
+            self._delay = 0
+            callback, self._on_start = self._on_start, None
+            if callback is not None:
+                callback()
+            self._open_file()
+            pause = self._interval
+            while True:
+                pause = self._interval if self._carry() else min(pause * 2, max(self._interval, _IDLE_INTERVAL))
+                if self._wait(pause):
+                    self._carry()
+                    if self._stopping:
+                        return
+        finally:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+            self._running.release()
+
+    def _refresh(self) -> bool:
+        changed = False
+        clock, image = self._clock, self.image
+        if clock is not None:
+            clock._restore(monotonic_ns() - self._epoch)
+        for slot, offset in tuple(self._bindings):
+            if isinstance(slot, TextSlot):
+                encoded = slot.value.encode().ljust(slot.capacity, b"\0")
+            else:
+                encoded = _LONG.pack(slot.value)
+            target = image[offset : offset + len(encoded)]
+            if target != encoded:
+                target[:] = encoded  # one memcpy: a reader never sees pack_into's zeros
+                changed |= slot is not clock
+        return changed
+
+    def _carry(self) -> bool:
+        changed = self._refresh()
+        if self._fd >= 0:
+            try:
+                self._write_file()
+            except OSError as error:
+                self.error = error.errno or errno.EIO
+            self.writes += 1
+        self.visits += 1
+        return changed
+
+    def _open_file(self) -> None:
+        if self._path is None:
+            return
+        try:
+            fd = os.open(self._path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            self.error = error.errno or errno.EIO
+            return
+        status = os.fstat(fd)
+        if (status.st_dev, status.st_ino) != self._identity:
+            self.error = errno.ESTALE
+            os.close(fd)
+            return
+        self._fd = fd
+        self._in_file = b""
+
+    def _write_file(self) -> None:
+        if os.fstat(self._fd).st_size < len(self.image):
+            raise OSError(errno.EIO, "the file was cut short")
+        used, published = self._used, self._published
+        image = bytes(self.image[: max(used, _PROLOGUE)])
+        if image == self._in_file:
+            return
+        _write_range(self._fd, image[_PROLOGUE:published], _PROLOGUE)
+        if used > published:
+            _write_range(self._fd, image[published + 4 :], published + 4)
+            _write_range(self._fd, image[published : published + 4], published)
+            self._published = used
+        _write_range(self._fd, image[:_PROLOGUE], 0)
+        self._in_file = image
+
+
+def _write_range(fd: int, data: bytes | memoryview, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view = view[written:]
+        offset += written
+
+
+# -- fork ---------------------------------------------------------------------------------------------
+
+
+def _resume() -> None:
+    mirror = _active
+    if mirror is not None and mirror._paused:
+        mirror._paused = False
+        mirror._start_thread()
+
+
+def before_fork() -> None:
+    """For os.register_at_fork: stops the running mirror."""
+    mirror = _active
+    if mirror is not None and not mirror._paused:
+        mirror._paused = True
+        mirror._stop_thread(_FORK_TIMEOUT)
+
+
+def after_fork_in_parent() -> None:
+    """For os.register_at_fork: lets it start again."""
+    if sys.version_info < (3, 12):
+        _resume()
