@@ -1,0 +1,7 @@
+"""What stands in this process's region. The public functions make counters, or give those that exist."""
+
+from __future__ import annotations
+
+from vmscope.counters.registry import REGISTRY
+
+counter, gauge, text, constant = REGISTRY.counter, REGISTRY.gauge, REGISTRY.text, REGISTRY.constant

@@ -1,0 +1,84 @@
+"""What this process is, in the words that the JDK's tools look for."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+_LEVELS = {"alpha": "a", "beta": "b", "candidate": "rc", "final": ""}
+_NAMES = {"cpython": "CPython", "pypy": "PyPy"}
+
+
+def command_line() -> str:
+    """The program and its arguments: `path/script`, `package.module` or `-c`, without the blanks of `sys.orig_argv`.
+
+    jps shows what follows the last slash and then the last dot, so a script loses its `.py`.
+    """
+    arguments = sys.argv[1:]
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and getattr(spec, "name", ""):
+        program = spec.name.removesuffix(".__main__")
+    elif sys.argv and sys.argv[0] == "-m":  # python -m, while the module is still being looked for
+        position = sys.orig_argv.index("-m") + 1 if "-m" in sys.orig_argv else 0
+        program = sys.orig_argv[position] if 0 < position < len(sys.orig_argv) else "-m"
+        arguments = sys.orig_argv[position + 1 :] if position else arguments
+    elif sys.argv and sys.argv[0]:
+        program = sys.argv[0].removesuffix(".py")
+    else:
+        program = "python"
+    return " ".join([program, *arguments])
+
+
+def start_ticks() -> int:
+    """When this process started, in clock ticks since boot: field 22 of /proc/self/stat. 0 where there is no /proc."""
+    try:
+        fd = os.open("/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        text = os.read(fd, 4096)
+    finally:
+        os.close(fd)
+    return int(text[text.rindex(b")") + 2 :].split()[19])
+
+
+def start_time(ticks: int) -> int:
+    """When this process started, ms since the epoch; now, where `start_ticks` knows nothing."""
+    now = time.time_ns() // 1_000_000
+    if not ticks:
+        return now
+    age = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000 - ticks * 1000 // os.sysconf("SC_CLK_TCK")
+    return now - max(0, age)
+
+
+def constants(command: str, arguments: str, version: str, implementation: str) -> dict[str, int | str]:
+    """The values of the catalogue's constants, by name."""
+    info = sys.version_info
+    python = f"{info.major}.{info.minor}.{info.micro}"
+    full = f"{python}{_LEVELS[info.releaselevel]}{info.serial if info.releaselevel != 'final' else ''}"
+    text = " ".join(sys.version.split())
+    return {
+        "sun.rt.javaCommand": command,
+        "java.rt.vmArgs": arguments,
+        "java.rt.vmFlags": "",
+        "sun.rt.jvmVersion": sys.hexversion,
+        "sun.rt.internalVersion": text,
+        "java.property.java.version": python,
+        "java.property.java.home": sys.prefix,
+        "java.property.java.class.path": os.pathsep.join(sys.path),
+        "java.property.java.vm.name": _NAMES.get(sys.implementation.name, sys.implementation.name),
+        "java.property.java.vm.version": full,
+        "java.property.java.vm.vendor": "Python Software Foundation",
+        "java.property.java.vm.info": text.partition(" (")[2].partition(")")[0],
+        "java.property.java.vm.specification.name": "Python Language Reference",
+        "java.property.java.vm.specification.vendor": "Python Software Foundation",
+        "java.property.java.vm.specification.version": f"{info.major}.{info.minor}",
+        "sun.os.hrt.frequency": 1_000_000_000,
+        "sun.gc.collector.0.name": "generation 0",
+        "sun.gc.collector.1.name": "generation 2",
+        "sun.gc.collector.2.name": "generation 1",
+        "vmscope.version": version,
+        "vmscope.implementation": implementation,
+    }

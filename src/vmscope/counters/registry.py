@@ -1,0 +1,129 @@
+"""Every counter of this process by name, whether or not there is a region to show it."""
+
+from __future__ import annotations
+
+from _thread import RLock
+
+from vmscope import native
+from vmscope.counters.kinds import NONE, Constant, Counter, Gauge, Text
+from vmscope.errors import CounterExistsError, CounterNameError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vmscope.memory.region import Region
+
+    AnyCounter = Counter | Gauge | Text | Constant
+
+
+class Registry:
+    """Names to counters, in the order in which they were made; and the region that shows them, or None.
+
+    The lock is reentrant: a signal handler or a destructor may make a counter while one is being made.
+    """
+
+    def __init__(self) -> None:
+        self._counters: dict[str, AnyCounter] = {}
+        self._region: Region | None = None
+        self._lock = RLock()
+
+    def __iter__(self) -> Iterator[AnyCounter]:
+        return iter(tuple(self._counters.values()))
+
+    def get(self, name: str) -> AnyCounter | None:
+        return self._counters.get(name)
+
+    def counter(self, name: str, *, units: int = NONE) -> Counter:
+        """A number that only grows. The same name gives the same counter.
+
+        Raises CounterNameError for a name that is not printable ASCII without blanks, CounterExistsError
+        for one that another kind of counter has, or one in other units.
+        """
+        found = self._counters.get(name)
+        if found is None:
+            found = self._add(Counter(_checked(name), units))
+        if type(found) is not Counter or found.units != units:
+            raise _exists(found, "counter")
+        return found
+
+    def gauge(self, name: str, *, units: int = NONE) -> Gauge:
+        """A number that goes up and down. Raises as `counter` does."""
+        found = self._counters.get(name)
+        if found is None:
+            found = self._add(Gauge(_checked(name), units))
+        if type(found) is not Gauge or found.units != units:
+            raise _exists(found, "gauge")
+        return found
+
+    def text(self, name: str, *, capacity: int = 64) -> Text:
+        """A text of at most `capacity` bytes of UTF-8. Raises as `counter` does."""
+        found = self._counters.get(name)
+        if found is None:
+            found = self._add(Text(_checked(name), capacity))
+        if type(found) is not Text or found.capacity != capacity:
+            raise _exists(found, "text")
+        return found
+
+    def constant(self, name: str, value: int | str, *, units: int = NONE, limit: int = 1024) -> Constant:
+        """A value that never changes; of a text only `limit` bytes are kept. Raises as `counter` does."""
+        wanted = Constant(_checked(name), value, units, limit)
+        found = self._counters.get(name)
+        if found is None:
+            found = self._add(wanted)
+        if type(found) is not Constant or (found.value, found.units) != (wanted.value, wanted.units):
+            raise _exists(found, "constant")
+        return found
+
+    def attach(self, region: Region, first: Sequence[AnyCounter] = ()) -> None:
+        """Shows every counter in `region`, now and from now on; those of `first` before the others."""
+        with self._lock:
+            self._region = region
+            names = {counter.name for counter in first}
+            for counter in [*first, *(counter for counter in self if counter.name not in names)]:
+                _show(counter, region)
+
+    def detach(self) -> None:
+        """The region is about to go; the counters stay."""
+        with self._lock:
+            self._region = None
+
+    def after_fork(self) -> None:
+        """In a forked child: numbers start from zero, constants and texts stay."""
+        self._lock = RLock()
+        for counter in self:
+            if isinstance(counter, native.LongSlot):
+                counter._restore(0)
+
+    def _add(self, counter: AnyCounter) -> AnyCounter:
+        with self._lock:
+            found = self._counters.setdefault(counter.name, counter)
+            if found is counter and self._region is not None:
+                _show(counter, self._region)
+            return found
+
+
+def _show(counter: AnyCounter, region: Region) -> None:
+    region.allocate(
+        counter.name,
+        counter.entry_value,
+        units=counter.units,
+        variability=counter.variability,
+        slot=None if isinstance(counter, Constant) else counter,
+    )
+
+
+def _checked(name: str) -> str:
+    if not name or not name.isascii() or not name.isprintable() or " " in name:
+        raise CounterNameError(f"counter name {name!r} is not printable ASCII without blanks; choose another")
+    return name
+
+
+def _exists(found: AnyCounter, wanted: str) -> CounterExistsError:
+    kind = type(found).__name__.lower()
+    return CounterExistsError(
+        f"{found.name} exists as a {kind} and cannot be this {wanted}", hint="choose another name, or ask for it as it is"
+    )
+
+
+REGISTRY = Registry()

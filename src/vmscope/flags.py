@@ -1,0 +1,176 @@
+"""The VM options: one table, one parser, in the JVM's spelling.
+
+`-XX:+Name`, `-XX:-Name`, `-XX:Name=value` (sizes take k, m, g), `-Dkey=value` and `@file`, which stands
+for the options that the file holds.
+"""
+
+from __future__ import annotations
+
+import os
+
+from vmscope.errors import OptionError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Value = bool | int | str
+
+ENVIRONMENT = "VMSCOPE_TOOL_OPTIONS"
+
+_SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+# name, default, lowest, highest (ints only), what it does
+FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
+    ("UsePerfData", True, 0, 0, "Publish counters in a region. Without it they still count, but nobody sees them."),
+    ("PerfDataMemorySize", 65536, 1 << 10, 1 << 30, "Bytes for the region, rounded up to whole pages."),
+    ("PerfDisableSharedMem", False, 0, 0, "Keep the region in private memory: no file, and no tool sees it."),
+    ("PerfDataSaveToFile", False, 0, 0, "Save the region to a file at exit."),
+    ("PerfDataSaveFile", "", 0, 0, "Where to save it; %p is the pid. Naming a file asks for the save."),
+    ("PerfDataSamplingInterval", 50, 1, 60_000, "Milliseconds between two visits of the mirror while values change."),
+    ("PerfMaxStringConstLength", 1024, 32, 32_768, "Bytes that a constant string keeps."),
+)
+
+
+class Flags:
+    """The options of one VM: every flag by its name, the properties, and the options as they were given."""
+
+    __slots__ = ("_values", "arguments", "properties")
+
+    def __init__(self) -> None:
+        self._values: dict[str, Value] = {row[0]: row[1] for row in FLAGS}
+        self.properties: dict[str, str] = {}
+        self.arguments: list[str] = []
+
+    def on(self, name: str) -> bool:
+        value = self._values[name]
+        assert isinstance(value, bool), name
+        return value
+
+    def number(self, name: str) -> int:
+        value = self._values[name]
+        assert isinstance(value, int), name
+        return value
+
+    def text(self, name: str) -> str:
+        value = self._values[name]
+        assert isinstance(value, str), name
+        return value
+
+    def forget(self, name: str) -> None:
+        """Puts a flag back to its default."""
+        self._values[name] = next(row[1] for row in FLAGS if row[0] == name)
+
+    def add(self, option: str) -> None:
+        """Takes one option. Raises OptionError for one that is unknown, malformed or out of its range."""
+        if option.startswith("-XX:") and len(option) > 4:
+            self._add_flag(option)
+        elif option.startswith("-D") and len(option) > 2:
+            key, _, value = option[2:].partition("=")
+            self.properties[key] = value
+        else:
+            raise OptionError(f"{option} is no VM option", hint="vmscope run --help lists them")
+        self.arguments.append(option)
+
+    def _add_flag(self, option: str) -> None:
+        body = option[4:]
+        if body[0] in "+-":
+            name, text = body[1:], None
+        else:
+            name, equals, text = body.partition("=")
+            if not equals:
+                raise OptionError(f"{option} needs a sign or a value: -XX:+{name}, -XX:-{name} or -XX:{name}=VALUE")
+        row = next((row for row in FLAGS if row[0] == name), None)
+        if row is None:
+            raise OptionError(f"{option}: no flag is called {name}", hint="vmscope run --help lists them")
+        _, default, low, high, _ = row
+        if isinstance(default, bool) != (text is None):
+            right = f"-XX:+{name} or -XX:-{name}" if text is not None else f"-XX:{name}=VALUE"
+            raise OptionError(f"{option}: write {right}")
+        if text is None:
+            self._values[name] = body[0] == "+"
+        elif isinstance(default, int):
+            self._values[name] = _size(option, text, low, high)
+        else:
+            if not text:
+                raise OptionError(f"{option} names nothing")
+            self._values[name] = text
+
+
+def _size(option: str, text: str, low: int, high: int) -> int:
+    factor = _SUFFIXES.get(text[-1:].lower(), 1)
+    digits = text[:-1] if factor > 1 else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise OptionError(f"{option}: {text!r} is no whole number (k, m and g may follow it)")
+    value = int(digits) * factor
+    if not low <= value <= high:
+        raise OptionError(f"{option} is out of its range, {low} to {high}")
+    return value
+
+
+def split(text: str) -> list[str]:
+    """Words between blanks; quotes of either kind hold blanks, `#` starts a comment where a word could start."""
+    words: list[str] = []
+    word, quote, started, comment = "", "", False, False
+    for character in text:
+        if comment:
+            comment = character != "\n"
+        elif quote:
+            if character == quote:
+                quote = ""
+            else:
+                word += character
+        elif character in "\"'":
+            quote, started = character, True
+        elif character.isspace():
+            if started:
+                words.append(word)
+            word, started = "", False
+        elif character == "#" and not started:
+            comment = True
+        else:
+            word += character
+            started = True
+    if quote:
+        raise OptionError(f"a quote ({quote}) is not closed in: {text.strip()[:60]}")
+    if started:
+        words.append(word)
+    return words
+
+
+def read_argument_file(path: str) -> list[str]:
+    """The options that the file of `@path` holds. Raises OptionError when it cannot be read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return split(file.read(1 << 20))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise OptionError(f"@{path}: {reason}", path=path) from error
+
+
+def parse(options: Iterable[str]) -> Flags:
+    """The flags of a VM: first those of VMSCOPE_TOOL_OPTIONS, then `options`. Raises OptionError."""
+    flags = Flags()
+    for option in [*split(os.environ.get(ENVIRONMENT, "")), *options]:
+        if option.startswith("@"):
+            for inner in read_argument_file(option[1:]):
+                flags.add(inner)
+        else:
+            flags.add(option)
+    return flags
+
+
+def describe() -> str:
+    """The table for people, one flag a paragraph."""
+    lines: list[str] = []
+    for name, default, low, high, text in FLAGS:
+        if isinstance(default, bool):
+            spelling, value = f"-XX:[+-]{name}", "on" if default else "off"
+        elif isinstance(default, int):
+            spelling, value = f"-XX:{name}=N", f"{default}; {low} to {high}"
+        else:
+            spelling, value = f"-XX:{name}=FILE", "none"
+        lines += [f"  {spelling}  ({value})", f"      {text}"]
+    return "\n".join(lines)
+
+
