@@ -1,0 +1,145 @@
+"""`vmscope run`: Python, with a region from the first line on."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from vmscope import flags, runtime
+from vmscope.errors import CommandLineError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+_HELP = """\
+usage: vmscope run [VM OPTION ...] SCRIPT.py | -m MODULE | -c CODE [ARGUMENT ...]
+
+Runs a program as `python` would, with a region in which its counters, its collector and its identity
+can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounter.print).
+
+  -m MODULE   run a module, as python -m does
+  -c CODE     run code given as text
+  -Dkey=value set a property; jps -v shows it
+  @FILE       take options from a file
+
+{flags}
+
+The options in the variable {environment} come before those of the command line.
+
+example:
+  $ vmscope run -XX:PerfDataMemorySize=128k -m http.server 8000 &
+  $ vmscope jps -lmv
+  4711 http.server 8000 -XX:PerfDataMemorySize=128k
+"""
+
+
+def __getattr__(name: str) -> str:
+    if name == "HELP":
+        return _HELP.format(flags=flags.describe(), environment=flags.ENVIRONMENT)
+    raise AttributeError(name)
+
+
+def main(args: list[str]) -> Callable[[], int]:
+    """Starts the VM; what comes back runs the program, whose errors and exit status are its own."""
+    options, kind, target, arguments = _split(args)
+    source = _read(target) if not kind and not _is_application(target) else b""
+    inherited = os.environ.get(flags.ENVIRONMENT)
+    if inherited:
+        sys.stderr.write(f"Picked up {flags.ENVIRONMENT}: {inherited}\n")
+    name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
+    runtime.start(*options, command=" ".join([name, *arguments]))
+
+    def program() -> int:
+        module = type(sys)("__main__")
+        module.__dict__["__builtins__"] = __import__("builtins")
+        sys.modules["__main__"] = module
+        try:
+            if kind == "-m":
+                _run_module(target, arguments)
+            elif kind == "-c":
+                _run_code(module, target, arguments)
+            elif _is_application(target):
+                _run_application(target, arguments)
+            else:
+                _run_script(module, target, source, arguments)
+        except SystemExit:
+            raise
+        except BaseException as error:
+            _report(error)
+            raise
+        return 0
+
+    return program
+
+
+def _split(args: list[str]) -> tuple[list[str], str, str, list[str]]:
+    """The VM options; then -m, -c or nothing, what it runs, and the program's arguments."""
+    for position, word in enumerate(args):
+        if word in ("-m", "-c"):
+            if position + 1 == len(args):
+                raise CommandLineError(f"run: {word} needs a word after it")
+            return args[:position], word, args[position + 1], args[position + 2 :]
+        if not word.startswith(("-", "@")):
+            return args[:position], "", word, args[position + 1 :]
+    raise CommandLineError("run: name a script, -m MODULE or -c CODE", hint="vmscope run --help")
+
+
+def _is_application(path: str) -> bool:
+    return os.path.isdir(path) or path.endswith((".zip", ".pyz"))
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise CommandLineError(f"run: cannot open {path}: {error.strerror}", path=path) from error
+
+
+def _set_path(entry: str) -> None:
+    if not sys.flags.safe_path:
+        sys.path[0] = entry
+
+
+def _run_code(module: ModuleType, code: str, arguments: list[str]) -> None:
+    sys.argv[:] = ["-c", *arguments]
+    _set_path("")
+    exec(compile(code, "<string>", "exec", dont_inherit=True), module.__dict__)
+
+
+def _run_module(name: str, arguments: list[str]) -> None:
+    import runpy
+
+    sys.argv[:] = ["-m", *arguments]
+    _set_path(os.getcwd())
+    runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # what python -m itself calls
+
+
+def _run_application(path: str, arguments: list[str]) -> None:
+    import runpy
+
+    sys.argv[:] = [path, *arguments]
+    sys.path.insert(0, path)
+    runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
+
+
+def _run_script(module: ModuleType, path: str, source: bytes, arguments: list[str]) -> None:
+    sys.argv[:] = [path, *arguments]
+    _set_path(os.path.dirname(os.path.realpath(path)))
+    module.__file__ = path
+    exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+
+
+def _report(error: BaseException) -> None:
+    """Shows the program's traceback as `python` would, without the frames of this module.
+
+    The error goes on, so that the exit status and a SIGINT's death are Python's own; it is not shown twice.
+    """
+    own = __file__
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename in (own, "<frozen runpy>"):
+        trace = trace.tb_next
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
+    sys.excepthook = lambda *ignored: None
