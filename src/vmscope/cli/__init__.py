@@ -47,9 +47,9 @@ def _dispatch(args: list[str]) -> int | Callable[[], int]:
         return 2
     first, rest = args[0], args[1:]
     if first in ("--version", "-V"):
-        from vmscope.version import VERSION
+        from vmscope import __version__
 
-        print(f"vmscope {VERSION}")
+        print(f"vmscope {__version__}")
         return 0
     if first in ("help", "--help", "-h"):
         if not rest:
