@@ -8,6 +8,7 @@ version 1.0 (24 and 16 bytes). `big` is the byte order; int fields wrap to their
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 MAGIC = b"\xca\xfe\xc0\xc0"
 NONE, BYTES, TICKS, EVENTS, STRING, HERTZ = range(1, 7)
@@ -85,7 +86,8 @@ def v1_prologue(*, big: bool = False, magic: bytes = MAGIC, byte_order: int | No
 
 def v1_entry(name: bytes, value: int | bytes, *, big: bool = False, units: int | None = None,
              variability: int = CONSTANT, flags: int = 1, data_type: int | None = None,
-             vector_length: int | None = None, name_length: int | None = None, entry_length: int | None = None) -> bytes:
+             vector_length: int | None = None, name_length: int | None = None,
+             entry_length: int | None = None) -> bytes:
     """A version 1.0 entry: header, name and NUL, then a string at once or a long in the last eight bytes."""
     scalar = isinstance(value, int)
     body = name + b"\0"
@@ -114,3 +116,15 @@ def v1_region(entries: list[bytes], *, big: bool = False, size: int = 4096, **fi
     body = b"".join(entries)
     values: dict[str, int | bytes] = {"used": 24 + len(body), **fields}
     return (v1_prologue(big=big, **values) + body).ljust(size, b"\0")  # type: ignore[arg-type]
+
+
+def walk(data: bytes) -> Iterator[tuple[int, int]]:
+    """Offset and length of each entry of a region that is known to be sound, either version."""
+    order = ">" if data[4] == 0 else "<"
+    offset = 24 if data[5] == 1 else struct.unpack_from(order + "i", data, 24)[0]
+    while offset + 4 <= len(data):
+        (length,) = struct.unpack_from(order + "i", data, offset)
+        if length == 0:
+            return
+        yield offset, length
+        offset += length

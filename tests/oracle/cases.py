@@ -76,7 +76,8 @@ def _prologue() -> list[Case]:
     }
     for field, values in fields.items():
         for value, expected in values.items():
-            add(f"{field} {value}", region([a(), b(), c()], **{field: value}), expected)
+            data = region([a(), b(), c()], **{field: value})  # type: ignore[arg-type]
+            add(f"{field} {value}", data, expected)
     add("magic", region([a()], magic=MAGIC[:3] + b"\xc1"), VERSION)
     add("magic in the other order", region([a()], magic=MAGIC[::-1]), VERSION)
     add("magic and version", region([a()], magic=b"\0\0\0\0", minor=1), ARGUMENT)
@@ -121,7 +122,9 @@ def _walk() -> list[Case]:
     return cases
 
 
-def _tail(name: bytes, data_offset: int, *, vector_length: int = 1, data_type: str = "B", name_offset: int = 20) -> bytes:
+def _tail(
+    name: bytes, data_offset: int, *, vector_length: int = 1, data_type: str = "B", name_offset: int = 20
+) -> bytes:
     """One entry that ends with its name, and the region with it."""
     size = 20 + len(name)
     fields = bytes([ord(data_type), 1, 5, 1])
@@ -232,15 +235,17 @@ def _names() -> list[Case]:
     add("string starts with NUL", region([entry(b"a", b"\0abc\0")]), {"a": ""})
     add("string with a NUL inside", region([entry(b"a", b"ab\0cd\0")]), {"a": "ab"})
     for variability in (1, 3):
-        add(f"no NUL in the string {variability}", region([entry(b"a", b"abcd", variability=variability)]), {"a": "abcd"})
-        add(f"one byte {variability}", region([entry(b"a", b"x", variability=variability)]), {"a": ""})
+        for raw, text in ((b"abcd", "abcd"), (b"x", "")):
+            data = region([entry(b"a", raw, variability=variability)])
+            add(f"no NUL in the string {text!r} {variability}", data, {"a": text})
     add("string beyond its entry", region([entry(b"ab", b"abcdefghi", vector_length=60), entry(b"b", 1)]),
         {"ab": "abcdefghi ", "b": 1})
     add("extremes", region([entry(b"a", -1), entry(b"b", 2**63 - 1), entry(b"c", -(2**63))]),
         {"a": -1, "b": 2**63 - 1, "c": -(2**63)})
     texts = (b"caf\xc3\xa9", b"\xe9", b"\xff\xfe", b"\xe2\x82", b"\xf0\x9f\x98", b"\xf0\x9f\x98\x80", b"\xc0\x80",
              b"\xe0\x80\x80", b"\xf4\x90\x80\x80", b"\xf8\x88\x80\x80\x80", b"\xed", b"\xed\xa0", b"\xed\xa0\x80",
-             b"\xed\xbf\xbf!", b"\xed\xa0!", b"\xed\xa0\xed", b"\xed\xa0\x80\xed\xb0\x80", b"\xed\x9f\xbf", b"\xed\xa0\x80\x80")
+             b"\xed\xbf\xbf!", b"\xed\xa0!", b"\xed\xa0\xed", b"\xed\xa0\x80\xed\xb0\x80", b"\xed\x9f\xbf",
+             b"\xed\xa0\x80\x80")
     for raw in texts:
         add(f"name {raw!r}", region([entry(raw, 1)]), {java_text(raw): 1}, "text")
         add(f"string {raw!r}", region([entry(b"a", raw + b"\0")]), {"a": java_text(raw)}, "text")
@@ -256,9 +261,9 @@ V1_START: dict[str, int | bytes] = {
 }
 
 
-def v1_start(big: bool = False, **changes: int | bytes | None) -> list[bytes]:
-    """The counters that the readers wait for; a change is named with _ for a dot, and None leaves one out."""
-    values = {**V1_START, **{name.replace("_", "."): value for name, value in changes.items()}}
+def v1_start(changes: dict[str, int | bytes | None] | None = None, *, big: bool = False) -> list[bytes]:
+    """The counters that the readers wait for; a change to None leaves one out."""
+    values = {**V1_START, **(changes or {})}
     return [v1_entry(name.encode(), value, big=big) for name, value in values.items() if value is not None]
 
 
@@ -270,13 +275,15 @@ def _v1() -> list[Case]:
 
     def add(name: str, entries: list[bytes], found: Expected, **fields: int) -> None:
         expected = found if isinstance(found, str) else {**known, **found}
-        cases.append(Case("v1", name, v1_region([*v1_start(), *entries], **fields), expected))
+        cases.append(Case("v1", name, v1_region([*v1_start(), *entries], **fields), expected))  # type: ignore[arg-type]
 
     def both(field: str, longs: dict[int, Expected], strings: dict[int, Expected]) -> None:
         for value, found in longs.items():
-            add(f"long {field} {value}", [v1_entry(b"a.long", 7, **{field: value}), v1_entry(b"z", 1)], found)  # type: ignore[arg-type]
+            made = v1_entry(b"a.long", 7, **{field: value})  # type: ignore[arg-type]
+            add(f"long {field} {value}", [made, v1_entry(b"z", 1)], found)
         for value, found in strings.items():
-            add(f"string {field} {value}", [v1_entry(b"b.text", b"hello\0", **{field: value}), v1_entry(b"z", 1)], found)  # type: ignore[arg-type]
+            made = v1_entry(b"b.text", b"hello\0", **{field: value})  # type: ignore[arg-type]
+            add(f"string {field} {value}", [made, v1_entry(b"z", 1)], found)
 
     def z(name: str, value: int | str) -> Expected:
         return {name: value, "z": 1}
@@ -288,7 +295,8 @@ def _v1() -> list[Case]:
         for value in values:
             add(f"{field} {value}", [], {}, **{field: value})
     add("minor 1", [], ARGUMENT, minor=1)
-    for size, expected in {8: ARGUMENT, 23: ARGUMENT, 24: NOT_READY, 25: UNDERFLOW, 27: UNDERFLOW, 28: NOT_READY}.items():
+    sizes = {8: ARGUMENT, 23: ARGUMENT, 24: NOT_READY, 25: UNDERFLOW, 27: UNDERFLOW, 28: NOT_READY}
+    for size, expected in sizes.items():
         cases.append(Case("v1", f"size {size}", v1_region([])[:size], expected))
     last_long = v1_region([*v1_start(), v1_entry(b"a.long", 7)])
     end = last_long.rindex(b"\x07" + bytes(7)) + 8
@@ -325,14 +333,13 @@ def _v1() -> list[Case]:
     for name in V1_START:
         others = {other: value for other, value in known.items() if other != name}
         needed = {17: ("hotspot.rt.hrt.ticks", "java.vm.version", "java.vm.name"), 25: ("hotspot.rt.hrt.frequency",)}
-        data = v1_region(v1_start(**{name.replace(".", "_"): None}))
+        data = v1_region(v1_start({name: None}))
         for release, names in needed.items():
             missing = NOT_READY if name.startswith("hotspot") else "NullPointerException"
             cases.append(Case("v1", f"without {name}", data, missing if name in names else others, release))
     for release, name in {17: "hotspot.rt.hrt.ticks", 25: "hotspot.rt.hrt.frequency"}.items():
-        key = name.replace(".", "_")
-        cases.append(Case("v1", f"{name} 0", v1_region(v1_start(**{key: 0})), NOT_READY, release))
-        cases.append(Case("v1", f"{name} text", v1_region(v1_start(**{key: b"x\0"})), "ClassCastException", release))
+        cases.append(Case("v1", f"{name} 0", v1_region(v1_start({name: 0})), NOT_READY, release))
+        cases.append(Case("v1", f"{name} text", v1_region(v1_start({name: b"x\0"})), "ClassCastException", release))
     return cases
 
 

@@ -64,7 +64,7 @@ class Result(NamedTuple):
 @cache
 def jdks() -> list[Path]:
     """Homes of the JDKs on this machine that have a compiler and the reader, oldest release first."""
-    found = {Path(home) for home in glob.glob("/usr/lib/jvm/*") + [os.environ.get("JAVA_HOME", "")] if home}
+    found = {Path(home) for home in [*glob.glob("/usr/lib/jvm/*"), os.environ.get("JAVA_HOME", "")] if home}
     on_path = shutil.which("javac")
     if on_path:
         found.add(Path(on_path).resolve().parent.parent)
@@ -107,5 +107,5 @@ def read_all(paths: Iterable[str | Path], jdk: Path | None = None, timeout: floa
 
 def _result(line: str) -> Result:
     state, exception, message, rows = json.loads(line)
-    entries = [Entry(*row[:7], bytes.fromhex(row[7])) for row in rows]
+    entries = [Entry._make([*row[:-1], bytes.fromhex(row[-1])]) for row in rows]
     return Result(state, exception, message, {entry.name: entry for entry in entries})
