@@ -18,5 +18,6 @@ if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.mirror import *  # noqa: F403
     from vmscope.native.slots import *  # noqa: F403
+    from vmscope.native.walk import *  # noqa: F403
 
     IMPLEMENTATION = "python"

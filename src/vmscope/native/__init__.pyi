@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Literal, final
 
+from typing_extensions import Buffer
+
 IMPLEMENTATION: Literal["c", "python"]
 
 # -- slots
@@ -60,3 +62,11 @@ def after_fork_in_parent() -> None: ...
 class Collector:
     def __new__(cls, generations: tuple[tuple[LongSlot, ...], ...]) -> Collector: ...
     def __call__(self, phase: str, info: dict[str, int], /) -> None: ...
+
+# -- scan
+
+def scan(
+    buffer: Buffer, offset: int, big: bool, /
+) -> tuple[list[tuple[int, str, int, int, int, int, int, int]], int]: ...
+def read(buffer: Buffer, offset: int, big: bool, /) -> dict[str, int | str]: ...
+def decode_text(raw: Buffer, /) -> str: ...

@@ -1,0 +1,1 @@
+"""This process's own region."""
