@@ -1,426 +1,29 @@
-/* The mirror: carries the live values into the region's image and from there into its file.
- *
- * A thread of its own does the carrying, without the GIL, so that no update ever waits for a disk. It
- * writes with pwrite: a store through a mapping that stalls would hold the page-fault lock and with it
- * every fork. It has a descriptor table of its own, so that the program neither sees nor closes its
- * file and no child inherits it.
+/* The mirror: a region's image, and the thread (carrier.c) that keeps it and its file current.
  *
  * The image has two writers that never touch the same bytes: Python appends entries beyond `used`, the
- * mirror updates the values of bound slots. `commit` publishes what was appended. */
+ * thread updates the values of bound slots. `commit` publishes what was appended. */
 #define _GNU_SOURCE
-#include "native.h"
+#include "mirror.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-/* wire/layout.py has the whole prologue */
-#define PROLOGUE_SIZE 32
-#define PROLOGUE_USED 8
-#define PROLOGUE_OVERFLOW 12
-#define PROLOGUE_MOD_TIME_STAMP 16
-#define PROLOGUE_NUM_ENTRIES 28
-
-#define PAGE 4096
-#define CHUNK 128
-#define IDLE_INTERVAL 500000000 /* ns: two visits a second while nothing changes */
-#define THREAD_STACK (1 << 20)
-#define FORK_TIMEOUT 5000000 /* ns: a thread stuck on a frozen disk must not hold up a fork */
-#define TEXT_WORDS (VMSCOPE_MAX_TEXT / 8 + 1)
-
-typedef struct {
-    PyObject *slot; /* a strong reference, kept until the mirror goes */
-    uint32_t offset;
-    uint32_t sequence; /* of the text that the image has */
-    int is_text;
-} Binding;
-
-typedef struct Chunk {
-    Binding bindings[CHUNK];
-    struct Chunk *next;
-} Chunk;
-
-typedef struct {
-    PyObject_HEAD
-    unsigned char *image;
-    size_t capacity;
-    int64_t epoch;   /* CLOCK_MONOTONIC ns from which the clock and the time stamps count */
-    LongSlot *clock; /* a bound slot that shows the ns since then */
-
-    /* Append-only, so that it is walked without a lock; `count` is written last. */
-    Chunk *first, *last;
-    _Atomic size_t count;
-    _Atomic unsigned char *dirty; /* a byte for each page of the image that the file lacks */
-
-    pthread_mutex_t mutex; /* held for some instructions only, never across a system call */
-    pthread_cond_t wake;
-    uint32_t used; /* under the mutex, with the prologue in the image */
-
-    /* The thread's state, under the mutex. */
-    pthread_t thread;
-    int joinable, running, stopping, paused;
-    int64_t interval, delay; /* ns; delay: before the first visit */
-    PyObject *on_start;      /* called once, with the GIL, before the first visit */
-
-    /* The file, and what of the image it has: the thread's own while it runs. */
-    char *path;
-    dev_t device;
-    ino_t inode;
-    int fd;
-    uint32_t published;
-    unsigned char prologue[PROLOGUE_SIZE];
-    uint64_t scratch[TEXT_WORDS], save_scratch[TEXT_WORDS];
-
-    _Atomic uint64_t visits, writes;
-    _Atomic int error; /* errno of the last failure on the file */
-} Mirror;
-
-/* The process's one running mirror, a strong reference: what fork looks at. */
-static _Atomic(Mirror *) active;
-
-static int64_t
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-static struct timespec
-deadline_after(clockid_t clock, int64_t nanoseconds)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    int64_t sum = (int64_t)time.tv_nsec + nanoseconds;
-    time.tv_sec += (time_t)(sum / 1000000000);
-    time.tv_nsec = (long)(sum % 1000000000);
-    return time;
-}
-
-/* -- from the slots to the image ------------------------------------------------------------------ */
-
-static void
-mark_dirty(Mirror *self, size_t offset, size_t length)
-{
-    for (size_t page = offset / PAGE; page <= (offset + length - 1) / PAGE; page++) {
-        atomic_store(&self->dirty[page], 1);
-    }
-}
-
-static int
-refresh_long(Mirror *self, Binding *binding)
-{
-    _Atomic int64_t *word = (_Atomic int64_t *)(self->image + binding->offset);
-    int64_t value = atomic_load_explicit(&((LongSlot *)binding->slot)->value, memory_order_relaxed);
-    if (value == atomic_load_explicit(word, memory_order_relaxed)) {
-        return 0;
-    }
-    atomic_store_explicit(word, value, memory_order_relaxed);
-    mark_dirty(self, binding->offset, sizeof value);
-    return binding->slot != (PyObject *)self->clock;
-}
-
-static int
-refresh_text(Mirror *self, Binding *binding, uint64_t *scratch)
-{
-    TextSlot *slot = (TextSlot *)binding->slot;
-    uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
-    if (sequence == binding->sequence || vmscope_text_copy(slot, scratch) < 0) {
-        return 0; /* unchanged, or just being written: the next visit sees it whole */
-    }
-    memcpy(self->image + binding->offset, scratch, slot->capacity); /* the NUL after it stays */
-    binding->sequence = sequence;
-    mark_dirty(self, binding->offset, (size_t)slot->capacity + 1);
-    return 1;
-}
-
-/* Copies what changed into the image; true when more than the clock did. */
-static int
-refresh_image(Mirror *self, uint64_t *scratch)
-{
-    int changed = 0;
-    if (self->clock != NULL) {
-        atomic_store_explicit(&self->clock->value, now() - self->epoch, memory_order_relaxed);
-    }
-    size_t count = atomic_load_explicit(&self->count, memory_order_acquire);
-    Chunk *chunk = self->first;
-    for (size_t i = 0; i < count; i++) {
-        if (i != 0 && i % CHUNK == 0) {
-            chunk = chunk->next;
-        }
-        Binding *binding = &chunk->bindings[i % CHUNK];
-        changed |= binding->is_text ? refresh_text(self, binding, scratch) : refresh_long(self, binding);
-    }
-    return changed;
-}
-
-/* -- from the image to the file ------------------------------------------------------------------- */
-
-static int
-write_range(int fd, const unsigned char *from, size_t offset, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = pwrite(fd, from, length, (off_t)offset);
-        if (written < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            return -1;
-        }
-        from += written;
-        offset += (size_t)written;
-        length -= (size_t)written;
-    }
-    return 0;
-}
-
-static int
-write_dirty_pages(Mirror *self)
-{
-    size_t pages = (self->published + PAGE - 1) / PAGE;
-    for (size_t page = 0; page < pages; page++) {
-        size_t end = page;
-        while (end < pages && atomic_exchange(&self->dirty[end], 0)) {
-            end++;
-        }
-        if (end == page) {
-            continue;
-        }
-        size_t from = page == 0 ? PROLOGUE_SIZE : page * PAGE;
-        size_t to = end * PAGE < self->published ? end * PAGE : self->published;
-        if (to > from && write_range(self->fd, self->image + from, from, to - from) < 0) {
-            mark_dirty(self, from, to - from);
-            return -1;
-        }
-        page = end;
-    }
-    return 0;
-}
-
-/* New entries: the first one's length last, so that a reader meets either the end or whole entries. */
-static int
-publish_entries(Mirror *self, uint32_t used)
-{
-    uint32_t start = self->published;
-    if (write_range(self->fd, self->image + start + 4, start + 4, used - start - 4) < 0 ||
-        write_range(self->fd, self->image + start, start, 4) < 0) {
-        return -1;
-    }
-    self->published = used;
-    return 0;
-}
-
-static int
-write_file(Mirror *self)
-{
-    struct stat status;
-    if (fstat(self->fd, &status) < 0) {
-        return -1;
-    }
-    if ((size_t)status.st_size < self->capacity) { /* somebody cut it short: it must not grow again */
-        errno = EIO;
-        return -1;
-    }
-    unsigned char prologue[PROLOGUE_SIZE];
-    pthread_mutex_lock(&self->mutex);
-    uint32_t used = self->used;
-    memcpy(prologue, self->image, PROLOGUE_SIZE);
-    pthread_mutex_unlock(&self->mutex);
-    if (write_dirty_pages(self) < 0 || (used > self->published && publish_entries(self, used) < 0)) {
-        return -1;
-    }
-    if (memcmp(prologue, self->prologue, PROLOGUE_SIZE) != 0) {
-        if (write_range(self->fd, prologue, 0, PROLOGUE_SIZE) < 0) {
-            return -1;
-        }
-        memcpy(self->prologue, prologue, PROLOGUE_SIZE);
-    }
-    return 0;
-}
-
-/* One visit; true when more than the clock changed. */
-static int
-carry(Mirror *self)
-{
-    int changed = refresh_image(self, self->scratch);
-    if (self->fd >= 0) {
-        if (write_file(self) < 0) {
-            atomic_store(&self->error, errno);
-        }
-        atomic_fetch_add_explicit(&self->writes, 1, memory_order_relaxed);
-    }
-    atomic_fetch_add_explicit(&self->visits, 1, memory_order_relaxed);
-    return changed;
-}
-
-/* -- the thread ----------------------------------------------------------------------------------- */
-
-/* Opens the file in a descriptor table that only this thread has. */
-static void
-open_file(Mirror *self)
-{
-#ifdef SYS_close_range
-    /* 2: CLOSE_RANGE_UNSHARE. A kernel without it leaves an ordinary close-on-exec descriptor. */
-    (void)syscall(SYS_close_range, 0U, ~0U, 2U);
-#endif
-    if (self->path == NULL) {
-        return;
-    }
-    struct stat status;
-    int fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == self->device && status.st_ino == self->inode) {
-        self->fd = fd;
-        return;
-    }
-    atomic_store(&self->error, fd < 0 ? errno : ESTALE); /* ESTALE: somebody put another file there */
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
-static int
-is_stopping(Mirror *self)
-{
-    pthread_mutex_lock(&self->mutex);
-    int stopping = self->stopping;
-    pthread_mutex_unlock(&self->mutex);
-    return stopping;
-}
-
-static void
-call_on_start(Mirror *self)
-{
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *callback = self->on_start;
-    if (callback != NULL && !is_stopping(self)) { /* a stop may have come while this waited for the GIL */
-        self->on_start = NULL;
-        PyObject *result = PyObject_CallNoArgs(callback);
-        if (result == NULL) {
-            PyErr_Clear(); /* it reports its own failures; a host is never troubled */
-        }
-        Py_XDECREF(result);
-        Py_DECREF(callback);
-    }
-    PyGILState_Release(gil);
-}
-
-/* Waits; true when the thread shall end. */
-static int
-wait_for(Mirror *self, int64_t nanoseconds)
-{
-    struct timespec deadline = deadline_after(CLOCK_MONOTONIC, nanoseconds);
-    pthread_mutex_lock(&self->mutex);
-    while (!self->stopping && pthread_cond_timedwait(&self->wake, &self->mutex, &deadline) != ETIMEDOUT) {
-    }
-    int stopping = self->stopping;
-    pthread_mutex_unlock(&self->mutex);
-    return stopping;
-}
-
-/* True once `running` is cleared; false when the stop was taken back while a last copy was stuck. */
-static int
-leave(Mirror *self)
-{
-    pthread_mutex_lock(&self->mutex);
-    int stopping = self->stopping;
-    if (stopping) {
-        self->running = 0;
-    }
-    pthread_mutex_unlock(&self->mutex);
-    return stopping;
-}
-
-static void *
-mirror_thread(void *argument)
-{
-    Mirror *self = argument;
-    if (self->delay > 0 && wait_for(self, self->delay) && leave(self)) {
-        return NULL;
-    }
-    self->delay = 0;
-    if (self->on_start != NULL) {
-        call_on_start(self);
-    }
-    open_file(self);
-    int64_t pause = self->interval;
-    do {
-        do {
-            int64_t idle = self->interval > IDLE_INTERVAL ? self->interval : IDLE_INTERVAL;
-            pause = carry(self) ? self->interval : pause * 2 < idle ? pause * 2 : idle;
-        } while (!wait_for(self, pause));
-        carry(self);
-    } while (!leave(self));
-    if (self->fd >= 0) {
-        close(self->fd); /* with a descriptor open the thread would stay visible for a millisecond */
-        self->fd = -1;
-    }
-    return NULL;
-}
-
-/* 0, or the errno of pthread_create. */
-static int
-start_thread(Mirror *self)
-{
-    pthread_mutex_lock(&self->mutex);
-    self->stopping = 0;
-    int running = self->running, joinable = self->joinable;
-    pthread_mutex_unlock(&self->mutex);
-    if (running) { /* it was still stuck in its last copy, and goes on */
-        return 0;
-    }
-    if (joinable) {
-        pthread_join(self->thread, NULL);
-    }
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, THREAD_STACK);
-    self->running = 1;
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for this thread */
-    int status = pthread_create(&self->thread, &attributes, mirror_thread, self);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    self->running = self->joinable = status == 0;
-    return status;
-}
-
-/* Asks the thread for a last copy and waits for its end; true when it has ended. */
-static int
-stop_thread(Mirror *self, int64_t timeout)
-{
-    pthread_mutex_lock(&self->mutex);
-    int joinable = self->joinable;
-    self->stopping = 1;
-    pthread_cond_signal(&self->wake);
-    pthread_mutex_unlock(&self->mutex);
-    if (joinable) {
-        struct timespec deadline = deadline_after(CLOCK_REALTIME, timeout);
-        if (pthread_timedjoin_np(self->thread, NULL, &deadline) != 0) {
-            return 0;
-        }
-        self->joinable = 0;
-    }
-    return 1;
-}
+_Atomic(Mirror *) vmscope_active_mirror;
 
 /* -- fork ----------------------------------------------------------------------------------------- */
 
 static PyObject *
 before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    Mirror *self = atomic_load(&active);
+    Mirror *self = atomic_load(&vmscope_active_mirror);
     if (self != NULL && !self->paused) {
         self->paused = 1;
         Py_BEGIN_ALLOW_THREADS
-        (void)stop_thread(self, FORK_TIMEOUT);
+        (void)vmscope_stop_thread(self, FORK_TIMEOUT);
         Py_END_ALLOW_THREADS
     }
     Py_RETURN_NONE;
@@ -429,10 +32,10 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 static int
 resume(void *Py_UNUSED(ignored))
 {
-    Mirror *self = atomic_load(&active);
+    Mirror *self = atomic_load(&vmscope_active_mirror);
     if (self != NULL && self->paused) {
         self->paused = 0;
-        (void)start_thread(self);
+        (void)vmscope_start_thread(self);
     }
     return 0;
 }
@@ -449,19 +52,6 @@ after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 }
 
 static void
-init_thread_state(Mirror *self)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&self->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&self->mutex, NULL);
-    self->joinable = self->running = self->stopping = self->paused = 0;
-    self->fd = -1;
-}
-
-static void
 forget_file(Mirror *self)
 {
     PyMem_RawFree(self->path);
@@ -472,7 +62,7 @@ static PyObject *
 mirror_after_fork(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     Mirror *self = (Mirror *)object;
-    init_thread_state(self);
+    vmscope_init_thread(self);
     forget_file(self);
     Py_CLEAR(self->on_start);
     Py_RETURN_NONE;
@@ -497,7 +87,7 @@ mirror_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (self == NULL) {
         return NULL;
     }
-    init_thread_state(self);
+    vmscope_init_thread(self);
     self->capacity = (size_t)capacity;
     self->epoch = epoch;
     self->dirty = PyMem_RawCalloc(self->capacity / PAGE + 1, 1);
@@ -612,7 +202,7 @@ mirror_commit(PyObject *object, PyObject *args)
     }
     pthread_mutex_lock(&self->mutex);
     if ((uint32_t)used != self->used) {
-        int64_t stamp = now() - self->epoch;
+        int64_t stamp = vmscope_now() - self->epoch;
         memcpy(self->image + PROLOGUE_MOD_TIME_STAMP, &stamp, sizeof stamp);
     }
     put_int32(self->image + PROLOGUE_USED, used);
@@ -627,7 +217,7 @@ static PyObject *
 mirror_refresh(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     Mirror *self = (Mirror *)object;
-    refresh_image(self, self->save_scratch);
+    vmscope_refresh_image(self, self->save_scratch);
     Py_RETURN_NONE;
 }
 
@@ -668,8 +258,8 @@ mirror_start(PyObject *object, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     Mirror *none = NULL;
-    if (atomic_load(&active) != self) {
-        if (!atomic_compare_exchange_strong(&active, &none, self)) {
+    if (atomic_load(&vmscope_active_mirror) != self) {
+        if (!atomic_compare_exchange_strong(&vmscope_active_mirror, &none, self)) {
             PyErr_SetString(PyExc_RuntimeError, "this process has a running mirror");
             return NULL;
         }
@@ -678,9 +268,9 @@ mirror_start(PyObject *object, PyObject *args, PyObject *kwargs)
     self->interval = interval;
     self->delay = delay;
     Py_XSETREF(self->on_start, on_start == Py_None ? NULL : Py_NewRef(on_start));
-    int status = start_thread(self);
+    int status = vmscope_start_thread(self);
     if (status != 0) {
-        atomic_store(&active, NULL);
+        atomic_store(&vmscope_active_mirror, NULL);
         Py_DECREF(self);
         errno = status;
         return PyErr_SetFromErrno(PyExc_OSError);
@@ -698,10 +288,10 @@ mirror_stop(PyObject *object, PyObject *args)
     }
     int ended;
     Py_BEGIN_ALLOW_THREADS
-    ended = stop_thread(self, timeout);
+    ended = vmscope_stop_thread(self, timeout);
     Py_END_ALLOW_THREADS
     Mirror *own = self;
-    if (atomic_compare_exchange_strong(&active, &own, NULL) && ended) {
+    if (atomic_compare_exchange_strong(&vmscope_active_mirror, &own, NULL) && ended) {
         Py_DECREF(self); /* else the thread may still come back to it: never freed */
     }
     return PyBool_FromLong(ended);
@@ -717,9 +307,9 @@ mirror_save(PyObject *object, PyObject *path)
     }
     int status = 0;
     Py_BEGIN_ALLOW_THREADS
-    refresh_image(self, self->save_scratch);
+    vmscope_refresh_image(self, self->save_scratch);
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || write_range(fd, self->image, 0, self->capacity) < 0) {
+    if (fd < 0 || vmscope_write_range(fd, self->image, 0, self->capacity) < 0) {
         status = errno;
     }
     if (fd >= 0 && close(fd) < 0 && status == 0) {

@@ -1,1 +1,0 @@
-"""This process's own region."""
