@@ -98,6 +98,17 @@ class EntryTypeError(FormatError, TypeError):
     """An entry of a type that no reader understands."""
 
 
+# -- this process's own region --------------------------------------------------------------------
+
+
+class RegionFileError(VMScopeError, OSError):
+    """This process's region, or its copy at exit, cannot stand in a file; the counters go on in private memory."""
+
+
+class DiskFull(RegionFileError):
+    """The file system or the user's quota has no room for the region: the one of these that deserves a warning."""
+
+
 # -- this process's own counters ------------------------------------------------------------------
 
 

@@ -1,0 +1,127 @@
+"""The directory that holds one user's region files, `/tmp/hsperfdata_<user>`, opened so that nobody can swap it.
+
+Everything that is done in it afterwards is relative to the descriptor. `/tmp` it is always: the JDK's
+tools look nowhere else, whatever TMPDIR says.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import stat
+
+from vmscope.errors import DiskFull, InsecureDirectory, RegionFileError
+
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Directory:
+    """An open region directory: `fd`, `path` and the `user` whose it is. Close it when the file is made."""
+
+    __slots__ = ("fd", "path", "user")
+
+    def __init__(self, fd: int, path: str, user: str) -> None:
+        self.fd = fd
+        self.path = path
+        self.user = user
+
+    def close(self) -> None:
+        """Gives the descriptor back; a second call does nothing."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __enter__(self) -> Directory:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def open_directory(uid: int | None = None, tmp: str = "/tmp") -> Directory:
+    """The region directory of the user `uid` (the effective one), made where it is missing.
+
+    Raises InsecureDirectory for a symbolic link, a directory that others may write to or one that belongs to
+    another user (root is let off the last, as in HotSpot); DiskFull; RegionFileError for a user without a passwd
+    entry, and for a temporary directory that is missing, read-only or closed to the user.
+    """
+    if uid is None:
+        uid = os.geteuid()
+    user = user_name(uid)
+    path = f"{tmp}/hsperfdata_{user}"
+    try:
+        try:
+            fd = os.open(path, _OPEN)
+        except FileNotFoundError:
+            try:
+                os.mkdir(path, 0o755)
+            except FileExistsError:  # another VM of this user was faster
+                pass
+            fd = os.open(path, _OPEN)
+    except OSError as error:
+        raise _refusal(error, path, tmp) from error
+    try:
+        _check(fd, path, uid)
+    except BaseException:
+        os.close(fd)
+        raise
+    return Directory(fd, path, user)
+
+
+def user_name(uid: int) -> str:
+    """The name that the passwd entry of `uid` gives. Raises RegionFileError where there is none that fits a path."""
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        raise RegionFileError(
+            f"user id {uid} has no passwd entry, so there is no name for its region directory",
+            hint=f"add a user with the id {uid} to /etc/passwd",
+        ) from None
+    if not name or "/" in name:
+        raise RegionFileError(
+            f"the name {name!r} of user id {uid} cannot be part of a path",
+            hint="give the user another name in /etc/passwd",
+        )
+    return name
+
+
+def _check(fd: int, path: str, uid: int) -> None:
+    """What HotSpot asks of the directory, and that the path still leads to what was opened."""
+    opened = os.fstat(fd)
+    try:
+        named = os.lstat(path)
+    except FileNotFoundError:
+        named = None
+    if named is None or (named.st_ino, named.st_dev) != (opened.st_ino, opened.st_dev):
+        raise InsecureDirectory(f"{path} was replaced while it was being opened", path=path, hint="try again")
+    if opened.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise InsecureDirectory(
+            f"{path} can be written by others (mode {stat.S_IMODE(opened.st_mode):04o})",
+            path=path,
+            hint=f"chmod go-w {path}",
+        )
+    if opened.st_uid != uid and uid != 0:
+        raise InsecureDirectory(
+            f"{path} belongs to user id {opened.st_uid}, not to {uid}", path=path, hint=f"have its owner remove {path}"
+        )
+
+
+def _refusal(error: OSError, path: str, tmp: str) -> RegionFileError | InsecureDirectory:
+    """What an errno of mkdir or open means here."""
+    if error.errno in (errno.ENOTDIR, errno.ELOOP):
+        try:
+            link = stat.S_ISLNK(os.lstat(path).st_mode)
+        except OSError:
+            return RegionFileError(f"{tmp} is not a directory", path=tmp, hint=f"make {tmp} a directory")
+        what = "a symbolic link" if link else "not a directory"
+        return InsecureDirectory(f"{path} is {what}", path=path, hint=f"rm {path}")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"no room for the directory {path}", path=path, hint=f"free space in {tmp}")
+    if error.errno == errno.ENOENT:
+        return RegionFileError(f"{tmp} does not exist", path=tmp, hint=f"mkdir -m 1777 {tmp}")
+    if error.errno == errno.EROFS:
+        return RegionFileError(f"{tmp} is read-only", path=tmp, hint=f"mount a writable file system at {tmp}")
+    return RegionFileError(
+        f"cannot open {path}: {error.strerror}", path=path, hint=f"see that this user may make and open {path}"
+    )

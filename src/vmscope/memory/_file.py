@@ -1,0 +1,260 @@
+"""The file that this process's region is in: made whole before it has a name, and unlinked at exit.
+
+No reader ever meets a half-made region: the file is made unnamed, locked and filled, and only then linked to
+its name, which never replaces another's file. Three ways, the first that works:
+
+1. an unnamed file in the region directory (O_TMPFILE); being killed before the link leaves nothing;
+2. a temporary name beside the region directory, where there is no O_TMPFILE or no /proc to link it through.
+   Never in the directory: every HotSpot VM that starts unlinks what has no pid's name there;
+3. HotSpot's own order, in place, where files cannot be linked: until the last byte is written the region
+   says that it is not accessible yet, and readers wait.
+
+The lock tells every VM that starts that this region is in use. It hangs on a mapping (`native.lock_mapping`),
+not on a descriptor, so the program neither sees nor closes it, and a forked child does not keep it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+
+from vmscope import native
+from vmscope.errors import DiskFull, RegionFileError
+from vmscope.memory._directory import Directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from typing_extensions import Buffer
+
+    class Lock(Protocol):
+        def close(self) -> None: ...
+
+
+_ACCESSIBLE = 7  # offset of the prologue's flag: wire.layout, spelt here because start-up pays for each import
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_IN_PLACE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class RegionFile:
+    """A region's file under its name: `path`, `size`, and the identity (`device`, `inode`) that the name may lose."""
+
+    __slots__ = ("path", "size", "device", "inode", "_lock")
+
+    def __init__(self, path: str, identity: os.stat_result, lock: Lock) -> None:
+        self.path = path
+        self.size = identity.st_size
+        self.device = identity.st_dev
+        self.inode = identity.st_ino
+        self._lock: Lock | None = lock
+
+    def unlink(self) -> None:
+        """Takes the name away if it still is this file's, and gives the lock back; a second call does nothing.
+
+        Raises RegionFileError where the file is there and cannot be unlinked.
+        """
+        lock, self._lock = self._lock, None
+        if lock is None:
+            return
+        try:
+            head, _, name = self.path.rpartition("/")
+            directory_fd = os.open(head, _OPEN_DIRECTORY)
+            try:
+                if _identity(os.stat(name, dir_fd=directory_fd, follow_symlinks=False)) == (self.device, self.inode):
+                    os.unlink(name, dir_fd=directory_fd)
+            finally:
+                os.close(directory_fd)
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # a cleaner of /tmp was here before
+        except OSError as error:
+            raise _failure(f"cannot unlink {self.path}", error, self.path) from error
+        finally:
+            lock.close()
+
+    def abandon(self) -> None:
+        """In a forked child: forgets the file, which is the parent's, as is its lock."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.close()
+
+
+def create(directory: Directory, pid: int, image: Buffer) -> RegionFile:
+    """Publishes `image`, a whole region, as the file of `pid` in `directory`: mode 0600, locked, with all its room.
+
+    Raises DiskFull, and RegionFileError where the name is taken (by a VM that holds its lock, a link or whatever
+    `clean` leaves alone) or the file system refuses. Nothing of the attempt stays behind.
+    """
+    path = f"{directory.path}/{pid}"
+    name = str(pid)
+    for way in (_unnamed, _beside, _in_place):
+        try:
+            made = way(directory, name, path, image)
+        except RegionFileError:
+            raise
+        except FileExistsError as error:
+            raise _taken(directory, name, path) from error
+        except OSError as error:
+            raise _failure(f"cannot make {path}", error, path) from error
+        if made is not None:
+            return made
+    raise RegionFileError(f"cannot make {path}", path=path)
+
+
+def save(path: bytes, image: Buffer) -> None:
+    """Writes a copy of the region to `path`, over what is there: mode 0600 when new. Raises DiskFull, RegionFileError."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            _write(fd, image)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        text = os.fsdecode(path)
+        raise _failure(f"cannot save the region to {text}", error, text) from error
+
+
+# -- the three ways; None means: this one does not work here --------------------------------------
+
+
+def _unnamed(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile | None:
+    try:
+        fd = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=directory.fd)
+    except OSError as error:
+        if error.errno in _FULL:
+            raise
+        return None
+    return _fill_and_link(fd, f"/proc/self/fd/{fd}", True, directory, name, path, image)
+
+
+def _beside(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile | None:
+    temporary = f"{directory.path.rpartition('/')[0]}/.vmscope-{name}-{os.urandom(8).hex()}"
+    try:
+        fd = os.open(temporary, _NEW, 0o600)
+    except OSError as error:
+        if error.errno in _FULL:
+            raise
+        return None
+    try:
+        return _fill_and_link(fd, temporary, False, directory, name, path, image)
+    finally:
+        try:
+            os.unlink(temporary)
+        except FileNotFoundError:  # a cleaner of /tmp was faster
+            pass
+
+
+def _fill_and_link(
+    fd: int, source: str, follow: bool, directory: Directory, name: str, path: str, image: Buffer
+) -> RegionFile | None:
+    """Fills the file that `fd` is, then links `source` to its name. Closes `fd`."""
+    lock = None
+    try:
+        _fill(fd, image)
+        lock = native.lock_mapping(fd, 1)
+        identity = os.fstat(fd)
+        try:
+            os.link(source, name, dst_dir_fd=directory.fd, follow_symlinks=follow)
+        except OSError as error:
+            if error.errno == errno.EEXIST or error.errno in _FULL:
+                raise
+            return None
+        if _identity(os.stat(name, dir_fd=directory.fd, follow_symlinks=False)) != _identity(identity):
+            os.unlink(name, dir_fd=directory.fd)
+            raise RegionFileError(f"{source} was replaced before it was linked to {path}", path=path)
+        made, lock = RegionFile(path, identity, lock), None
+        return made
+    finally:
+        if lock is not None:
+            lock.close()
+        os.close(fd)
+
+
+def _in_place(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile | None:
+    try:
+        fd = os.open(name, _IN_PLACE, 0o600, dir_fd=directory.fd)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):  # a link, a directory, a socket
+            raise FileExistsError from error
+        raise
+    try:
+        if not _locked(fd):
+            raise FileExistsError
+        opened = os.fstat(fd)  # after the lock: until then another VM's clean-up may have unlinked it
+        if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:
+            raise FileExistsError
+        try:
+            os.ftruncate(fd, 0)
+            closed = bytearray(image)
+            accessible, closed[_ACCESSIBLE] = closed[_ACCESSIBLE], 0
+            _fill(fd, closed)
+            os.pwrite(fd, bytes((accessible,)), _ACCESSIBLE)
+            return RegionFile(path, os.fstat(fd), native.lock_mapping(fd, 1))
+        except BaseException:
+            os.unlink(name, dir_fd=directory.fd)
+            raise
+    finally:
+        os.close(fd)
+
+
+# -- parts ----------------------------------------------------------------------------------------
+
+
+def _fill(fd: int, image: Buffer) -> None:
+    """Locks the file and writes every byte, so that a full disk shows now and not at a later write."""
+    os.fchmod(fd, 0o600)  # whatever the umask
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _write(fd, image)
+
+
+def _write(fd: int, image: Buffer) -> None:
+    with memoryview(image) as whole, whole.cast("B") as view:
+        done = 0
+        while done < len(view):
+            done += os.write(fd, view[done:])
+
+
+def _locked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+# -- what went wrong ------------------------------------------------------------------------------
+
+
+def _taken(directory: Directory, name: str, path: str) -> RegionFileError:
+    """Why the name `path` is not to be had: what stands there."""
+    hint = f"rm -r {path}"
+    try:
+        found = os.stat(name, dir_fd=directory.fd, follow_symlinks=False)
+        if stat.S_ISLNK(found.st_mode):
+            what = "is a symbolic link"
+        elif not stat.S_ISREG(found.st_mode):
+            what = "is no plain file"
+        elif found.st_nlink > 1:
+            what = f"is a file of {found.st_nlink} hard links"
+        else:
+            what = "is in use by another VM of the same pid, as in a container that shares the directory"
+            hint = "give each container a /tmp of its own, or the host's pid namespace"
+    except OSError:
+        what, hint = "was another's for a moment", "start again"
+    return RegionFileError(f"{path} {what}", path=path, hint=hint)
+
+
+def _failure(what: str, error: OSError, path: str) -> RegionFileError:
+    if error.errno in _FULL:
+        return DiskFull(f"{what}: {error.strerror}", path=path, hint=f"free space in {os.path.dirname(path) or '.'}")
+    if error.errno == errno.EROFS:
+        return RegionFileError(f"{what}: {error.strerror}", path=path, hint="mount the file system writable")
+    return RegionFileError(f"{what}: {error.strerror}", path=path, hint="see that this user may write there")

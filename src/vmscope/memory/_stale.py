@@ -1,0 +1,74 @@
+"""Which files in a region directory were left by VMs that have ended, and may go.
+
+HotSpot's rule, for HotSpot's files and ours alike. A name that is no process id is never a region's and is
+unlinked. A file goes if its process is gone and nobody holds its lock. A lock says that a VM lives which this
+process may be unable to see, as one of another pid namespace that shares the directory; so a lock outweighs a
+dead pid. A live pid outweighs a missing lock: VMs of the JDK 8 era take none.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+
+from vmscope.memory._directory import Directory
+
+_LARGEST_PID = 2**31 - 1  # of pid_t; a number beyond is nobody's, and must not wrap round to somebody's
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: a fifo must not hold us up
+
+
+def clean(directory: Directory, own_pid: int) -> list[str]:
+    """Unlinks what ended VMs left in `directory`; the names that went. What cannot be judged or unlinked stays.
+
+    A file of `own_pid` without a lock is a former process's. Only plain files of one link are ever taken for
+    regions: links, fifos, sockets and directories under a pid's name are left alone.
+    """
+    removed: list[str] = []
+    try:
+        names = os.listdir(directory.fd)
+    except OSError:  # it can be entered but not listed: then nobody's files can be told
+        return removed
+    for name in names:
+        try:
+            if _clean_one(directory.fd, name, own_pid):
+                removed.append(name)
+        except OSError:
+            continue  # gone already, a directory, or not ours to judge
+    return removed
+
+
+def _clean_one(directory_fd: int, name: str, own_pid: int) -> bool:
+    pid = int(name) if name.isascii() and name.isdigit() else 0
+    if pid == 0:
+        os.unlink(name, dir_fd=directory_fd)
+        return True
+    if pid != own_pid and _lives(pid):
+        return False
+    fd = os.open(name, _OPEN, dir_fd=directory_fd)
+    try:
+        opened = os.fstat(fd)
+        if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:
+            return False
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Looked at again under the lock: a new process of this pid may have made a file of its own meanwhile.
+        if pid != own_pid and _lives(pid):
+            return False
+        named = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
+        if (named.st_ino, named.st_dev) != (opened.st_ino, opened.st_dev):
+            return False
+        os.unlink(name, dir_fd=directory_fd)
+        return True
+    finally:
+        os.close(fd)
+
+
+def _lives(pid: int) -> bool:
+    """Whether `pid` is a process that could have written here: another user's could not."""
+    if pid > _LARGEST_PID:
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,20 @@
+"""The twin of lockmap.c: `lock_mapping`, a mapping that keeps a file open, and its flock held.
+
+Other than the extension's it is inherited by a forked child until the child closes it, and before
+Python 3.13 it keeps a descriptor (close-on-exec).
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+
+__all__ = ["lock_mapping"]
+
+
+def lock_mapping(fd: int, length: int, /) -> mmap.mmap:
+    """Maps `length` bytes of `fd` for reading; the descriptor may be closed. `close()` gives the lock back."""
+    # Not MADV_DONTFORK: the child's object would one day unmap whatever has come to stand at that address.
+    if sys.version_info >= (3, 13):
+        return mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ, trackfd=False)
+    return mmap.mmap(fd, length, mmap.MAP_SHARED, mmap.PROT_READ)
