@@ -102,7 +102,7 @@ class EntryTypeError(FormatError, TypeError):
 
 
 class RegionFileError(VMScopeError, OSError):
-    """This process's region, or its copy at exit, cannot stand in a file; the counters go on in private memory."""
+    """This process's region cannot stand in a file; its counters go on in private memory."""
 
 
 class DiskFull(RegionFileError):

@@ -44,7 +44,7 @@ _IN_PLACE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXE
 class RegionFile:
     """A region's file under its name: `path`, `size`, and the identity (`device`, `inode`) that the name may lose."""
 
-    __slots__ = ("path", "size", "device", "inode", "_lock")
+    __slots__ = ("_lock", "device", "inode", "path", "size")
 
     def __init__(self, path: str, identity: os.stat_result, lock: Lock) -> None:
         self.path = path
@@ -103,19 +103,6 @@ def create(directory: Directory, pid: int, image: Buffer) -> RegionFile:
         if made is not None:
             return made
     raise RegionFileError(f"cannot make {path}", path=path)
-
-
-def save(path: bytes, image: Buffer) -> None:
-    """Writes a copy of the region to `path`, over what is there: mode 0600 when new. Raises DiskFull, RegionFileError."""
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            _write(fd, image)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        text = os.fsdecode(path)
-        raise _failure(f"cannot save the region to {text}", error, text) from error
 
 
 # -- the three ways; None means: this one does not work here --------------------------------------
