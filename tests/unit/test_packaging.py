@@ -1,0 +1,54 @@
+"""What the package promises to whoever installs it, and what its lock file may name."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import vmscope
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_nothing_is_required_at_run_time() -> None:
+    assert [line for line in importlib.metadata.requires("vmscope") or [] if "extra ==" not in line] == []
+
+
+def test_the_version_has_one_home() -> None:
+    assert importlib.metadata.version("vmscope") == vmscope.__version__
+    assert "version" in PROJECT["project"]["dynamic"]
+
+
+def test_the_licence_is_spdx_and_shipped() -> None:
+    metadata = importlib.metadata.metadata("vmscope")
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["License-File"] == "LICENSE"
+
+
+def test_the_package_is_typed() -> None:
+    assert (Path(vmscope.__file__).parent / "py.typed").is_file()
+
+
+def test_the_changelog_knows_the_version() -> None:
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased" or headings[0] == vmscope.__version__
+
+
+def test_the_lock_names_the_public_index_only() -> None:
+    hosts = set(re.findall(r"https?://([^/\"]+)", (ROOT / "uv.lock").read_text(encoding="utf-8")))
+    assert hosts == {"pypi.org", "files." + "pythonhosted.org"}
+
+
+def test_the_editable_install_is_a_plain_path() -> None:
+    """An import hook would cost every start of every Python in the environment some milliseconds."""
+    code = "import sys; print(*[type(finder).__name__ for finder in sys.meta_path], *sys.meta_path)"
+    finders = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    assert "__editable__" not in finders
+    assert "PathFinder" in finders
