@@ -11,7 +11,7 @@ export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help setup test matrix lint format types bench docs demo jdks clean
+.PHONY: help setup test matrix lint format types bench docs tables demo jdks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +41,11 @@ bench: setup ## the benchmarks, as ratios in one run
 
 docs: ## the documentation, into docs/_build; a warning is an error
 	@scripts/setup docs
+	$(python) scripts/tables.py --check
 	$(python) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+tables: setup ## write the documentation's tables anew from those in the code
+	$(python) scripts/tables.py
 
 demo: setup ## a Python service and a JVM, seen by vmscope and by the JDK's own tools
 	$(python) examples/demo.py $(ARGS)

@@ -1,0 +1,92 @@
+"""Writes what the documentation says about counters, VM options and sub-commands, out of the tables in the code.
+
+    python scripts/tables.py            bring the pages up to date
+    python scripts/tables.py --check    exit status 1, naming them, when one is not
+
+Only what stands between a page's `<!-- begin generated -->` and `<!-- end generated -->` is written; the rest of a
+page is by hand. A sub-command without a page gets one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import vmscope.cli
+from vmscope.cli import COMMANDS
+from vmscope.counters.catalogue import CATALOGUE
+from vmscope.flags import FLAGS
+from vmscope.wire.codes import Units
+
+DOCS = Path(__file__).parents[1] / "docs"
+BEGIN = "<!-- begin generated -->\n"
+END = "<!-- end generated -->\n"
+
+
+def table(*rows: Iterable[str]) -> str:
+    """A Markdown table; the first row is its heading."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows]
+    columns = len(list(rows[0]))
+    return "".join([lines[0], "|" + "---|" * columns + "\n", *lines[1:]])
+
+
+def counters() -> str:
+    rows = [(f"`{name}`", kind, Units(units).name.lower(), meaning) for name, kind, units, meaning in CATALOGUE]
+    return table(("name", "kind", "units", "meaning"), *rows)
+
+
+def options() -> str:
+    def row(name: str, default: bool | int | str, low: int, high: int, text: str) -> tuple[str, str, str, str]:
+        if isinstance(default, bool):
+            return f"`-XX:[+-]{name}`", "on" if default else "off", "", text
+        if isinstance(default, int):
+            return f"`-XX:{name}=N`", f"{default}", f"{low} to {high}", text
+        return f"`-XX:{name}=FILE`", default or "none", "", text
+
+    return table(("option", "default", "range", "what it does"), *(row(*flag) for flag in FLAGS))
+
+
+def command(name: str) -> str:
+    help_text: str = import_module(f"vmscope.cli.{name}").HELP
+    return f"```text\n{help_text.rstrip()}\n```\n"
+
+
+def pages() -> Iterator[tuple[Path, str, str]]:
+    """Each page, the title it starts with when it is new, and its generated part."""
+    yield DOCS / "counters.md", "Counters", counters()
+    yield DOCS / "options.md", "VM options", options()
+    for name, purpose in COMMANDS:
+        if not (Path(vmscope.cli.__file__).parent / f"{name}.py").exists():
+            continue
+        yield DOCS / "commands" / f"{name}.md", f"vmscope {name}: {purpose}", command(name)
+
+
+def updated(page: str, generated: str) -> str:
+    """The page with its generated part replaced. ValueError when it has no place for one."""
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"no {BEGIN.strip()} and {END.strip()} in it")
+    return f"{head}{BEGIN}\n{generated}\n{END}{tail}"
+
+
+def main(arguments: list[str]) -> int:
+    check = arguments == ["--check"]
+    stale = []
+    for path, title, generated in pages():
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        new = updated(old or f"# {title}\n\n{BEGIN}{END}", generated)
+        if new != old:
+            stale.append(str(path.relative_to(DOCS.parent)))
+            if not check:
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(new, encoding="utf-8")
+    if stale:
+        print(f"{'out of date, run make tables' if check else 'written'}: {', '.join(stale)}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

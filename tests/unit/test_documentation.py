@@ -1,0 +1,48 @@
+"""The documentation knows every counter, VM option and sub-command, as the code's own tables have them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vmscope.cli import COMMANDS
+from vmscope.counters.catalogue import CATALOGUE
+from vmscope.flags import FLAGS
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_generated_parts_are_up_to_date() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "tables.py"), "--check"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [("counters.md", [row[0] for row in CATALOGUE]), ("options.md", [row[0] for row in FLAGS])],
+    ids=["counters", "options"],
+)
+def test_a_page_names_each(page: str, names: list[str]) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert [name for name in names if name not in text] == []
+
+
+def test_each_sub_command_has_a_page_with_an_example() -> None:
+    folder = ROOT / "docs" / "commands"
+    present = {name for name, _ in COMMANDS if (ROOT / "src" / "vmscope" / "cli" / f"{name}.py").exists()}
+    assert {path.stem for path in folder.glob("*.md")} == present
+    assert [name for name in present if "$ vmscope" not in (folder / f"{name}.md").read_text(encoding="utf-8")] == []
+
+
+def test_the_generator_replaces_only_its_own_part() -> None:
+    sys.path.append(str(ROOT / "scripts"))
+    import tables
+
+    page = f"before\n{tables.BEGIN}old\n{tables.END}after\n"
+    assert tables.updated(page, "new\n") == f"before\n{tables.BEGIN}\nnew\n\n{tables.END}after\n"
+    with pytest.raises(ValueError, match="begin generated"):
+        tables.updated("no place", "new\n")
