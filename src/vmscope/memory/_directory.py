@@ -75,7 +75,7 @@ def user_name(uid: int) -> str:
         name = pwd.getpwuid(uid).pw_name
     except KeyError:
         raise RegionFileError(
-            f"user id {uid} has no passwd entry, so there is no name for its region directory",
+            f"no passwd entry was found for user id {uid}, so its region directory has no name",
             hint=f"add a user with the id {uid} to /etc/passwd",
         ) from None
     if not name or "/" in name:

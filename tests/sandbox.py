@@ -1,0 +1,131 @@
+"""Children in surroundings of the test's own: namespaces, small file systems, system calls that are refused."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import shutil
+import struct
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+# What every child starts with. It imports before anything is mounted, as that may hide the package.
+PRELUDE = """
+import errno, fcntl, json, os, stat, subprocess, sys, time
+import vmscope, vmscope.runtime
+from vmscope import native
+from vmscope.errors import VMScopeError
+from vmscope.memory import _directory, _file, _stale
+from tests import sandbox
+
+IMAGE = bytes.fromhex("cafec0c0 01020001") + bytes(24) + (b"region" * 10918)[:65504]
+
+def publish(tmp="/tmp", pid=None):
+    pid = os.getpid() if pid is None else pid
+    with _directory.open_directory(tmp=tmp) as directory:
+        removed = _stale.clean(directory, pid)
+        return _file.create(directory, pid, IMAGE), removed
+
+def refusal(call, *arguments, **keywords):
+    try:
+        call(*arguments, **keywords)
+    except VMScopeError as error:
+        return {"type": type(error).__name__, "message": str(error), "path": error.path, "hint": error.hint}
+    return None
+
+def tree(folder="/tmp"):
+    return sorted(os.path.join(head, name) for head, dirs, names in os.walk(folder) for name in dirs + names)
+
+def answer(**found):
+    print(json.dumps(found), flush=True)
+"""
+
+
+# What a child that becomes another user must have imported before: it may be unable to enter the package's folder.
+PRELOAD = ("json", "subprocess", "vmscope.runtime", "vmscope.memory._file", "vmscope.memory._stale", "tests.sandbox")
+
+
+def program(code: str) -> str:
+    return PRELUDE + textwrap.dedent(code)
+
+
+def command(code: str, *, mounts: str = "", pid: bool = False) -> list[str]:
+    """The command line of a child in a mount namespace (with `pid`, also a pid namespace, in which it is pid 1).
+
+    It imports PRELUDE, runs the shell lines `mounts`, then `code`. Skips where namespaces are not to be had.
+    """
+    unshare = ["unshare", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0:
+        unshare += ["--user", "--map-root-user"]
+    if shutil.which("unshare") is None or subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs unshare and the right to make namespaces")
+    if pid:
+        unshare += ["--pid", "--fork", "--kill-child", "--mount-proc"]
+    setup = f"subprocess.run(['sh', '-ec', {mounts!r}], check=True)\n" if mounts else ""
+    return [*unshare, sys.executable, "-c", PRELUDE + setup + textwrap.dedent(code)]
+
+
+def run(code: str, *, mounts: str = "", pid: bool = False, timeout: float = 60) -> str:
+    """What the child of `command` prints. AssertionError when it fails or writes to stderr."""
+    child = subprocess.run(command(code, mounts=mounts, pid=pid), capture_output=True, text=True, timeout=timeout)
+    assert child.returncode == 0, child.stderr
+    assert child.stderr == ""
+    return child.stdout
+
+
+def plain_command(code: str) -> list[str]:
+    """The same without any namespace."""
+    return [sys.executable, "-c", program(code)]
+
+
+def plain(code: str, timeout: float = 60) -> str:
+    """What the child of `plain_command` prints."""
+    child = subprocess.run(plain_command(code), capture_output=True, text=True, timeout=timeout)
+    assert child.returncode == 0, child.stderr
+    assert child.stderr == ""
+    return child.stdout
+
+
+# -- system calls that are refused ----------------------------------------------------------------
+
+_CALLS = {"x86_64": (0xC000003E, 257, 265), "aarch64": (0xC00000B7, 56, 37)}  # audit arch, openat, linkat
+_O_TMPFILE = 0o20000000  # without the O_DIRECTORY that os.O_TMPFILE includes
+
+
+def can_refuse() -> bool:
+    return sys.platform == "linux" and platform.machine() in _CALLS
+
+
+def refuse(*, tmpfile: bool = False, link: bool = False) -> None:
+    """From now on the kernel answers this process as a file system without O_TMPFILE, or without links, does."""
+    arch, openat, linkat = _CALLS[platform.machine()]
+
+    def load(offset: int) -> bytes:
+        return struct.pack("=HBBI", 0x20, 0, 0, offset)
+
+    def skip_unless(code: int, value: int, count: int) -> bytes:
+        return struct.pack("=HBBI", code, 0, count, value)
+
+    def fail(number: int) -> bytes:
+        return struct.pack("=HBBI", 0x06, 0, 0, 0x00050000 | number)  # SECCOMP_RET_ERRNO
+
+    equal, any_bit = 0x15, 0x45
+    program = load(4) + struct.pack("=HBBI", equal, 1, 0, arch) + fail(errno.ENOSYS)
+    if tmpfile:
+        refused = load(32) + skip_unless(any_bit, _O_TMPFILE, 1) + fail(errno.EOPNOTSUPP)
+        program += load(0) + skip_unless(equal, openat, 3) + refused
+    if link:
+        program += load(0) + skip_unless(equal, linkat, 1) + fail(errno.EPERM)
+    program += struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000)  # SECCOMP_RET_ALLOW
+
+    instructions = ctypes.create_string_buffer(program, len(program))
+    head = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for call in ((38, 1, 0, 0, 0), (22, 2, ctypes.create_string_buffer(head, len(head)), 0, 0)):
+        if libc.prctl(*call) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
