@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vmscope.counters.kinds import Constant, Counter, Gauge, Text
     from vmscope.errors import VMScopeError
     from vmscope.reader import vm, vms
-    from vmscope.reader.vm import VM
+    from vmscope.reader.machine import VM
     from vmscope.runtime import Status, start, status, stop
     from vmscope.wire.codes import Units, Variability
 
@@ -45,7 +45,7 @@ _HOMES = {
     "counters.kinds": ("Constant", "Counter", "Gauge", "Text"),
     "errors": ("VMScopeError",),
     "reader": ("vm", "vms"),
-    "reader.vm": ("VM",),
+    "reader.machine": ("VM",),
     "runtime": ("Status", "start", "status", "stop"),
     "wire.codes": ("Units", "Variability"),
 }

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +36,11 @@ def mapping_type(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def words(tmp_path: Path) -> Iterator[tuple[Path, list[int]]]:
+def words(tmp_path: Path) -> tuple[Path, list[int]]:
     values = [(index * 0x9E3779B97F4A7C15 + 1) % 2**63 for index in range(4 * PAGE // 8)]
     path = tmp_path / "words"
     path.write_bytes(struct.pack(f"={len(values)}q", *values))
-    yield path, values
+    return path, values
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_truncation_is_an_error_and_no_crash(
     was = faulthandler.is_enabled()
     try:
         if enabled:
-            faulthandler.enable(file=sys.__stderr__)
+            faulthandler.enable(file=2)
         else:
             faulthandler.disable()
         os.truncate(path, PAGE)
@@ -180,7 +180,7 @@ def test_truncation_is_an_error_and_no_crash(
         assert faulthandler.is_enabled() == enabled
     finally:
         if was:
-            faulthandler.enable(file=sys.__stderr__)
+            faulthandler.enable(file=2)
         else:
             faulthandler.disable()
 

@@ -17,6 +17,7 @@ if _wanted:
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.lockmap import *  # noqa: F403
+    from vmscope.native.mapping import *  # noqa: F403
     from vmscope.native.mirror import *  # noqa: F403
     from vmscope.native.slots import *  # noqa: F403
     from vmscope.native.walk import *  # noqa: F403

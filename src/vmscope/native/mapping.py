@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     Buffer = bytes | bytearray | memoryview | Any  # an array.array is one too
 
+__all__ = ["Mapping"]
+
 WORD = 8
 
 

@@ -1,0 +1,125 @@
+"""Which region files stand on this host, and whose they say they are.
+
+What the JDK's jps lists, in its order, and without a look at whether the writer still lives.
+"""
+
+from __future__ import annotations
+
+import os
+from stat import S_ISDIR, S_ISREG
+
+from vmscope.errors import VMScopeError
+from vmscope.reader.process import PID_MAX, namespace_pids, pids
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PREFIX = "hsperfdata_"
+_MAX_FILES = 1 << 16  # looked at in one directory
+
+
+class Candidate:
+    """A region's file. `pid` is the writer's in our namespace, if it is who the name says; `nspid` the file's name.
+
+    `container`: found through /proc/PID/root, in a tmp directory that is not ours.
+    """
+
+    __slots__ = ("container", "nspid", "path", "pid", "user")
+
+    def __init__(self, pid: int, nspid: int, user: str, path: str, container: bool) -> None:
+        self.pid = pid
+        self.nspid = nspid
+        self.user = user
+        self.path = path
+        self.container = container
+
+    def __repr__(self) -> str:
+        return f"<Candidate {self.pid} {self.path}>"
+
+
+def candidates(tmp: str = "/tmp") -> list[Candidate]:
+    """Every readable file that may be a region, one for each pid, in the order of jps."""
+    found: dict[int, Candidate] = {}
+    for candidate in _all(tmp):
+        found.setdefault(candidate.pid, candidate)
+    return java_order(found)
+
+
+def java_order(found: dict[int, Candidate]) -> list[Candidate]:
+    """As a Java HashSet iterates that these pids were added to: by the low bits of the pid."""
+    buckets = 16
+    while len(found) > buckets * 3 // 4:
+        buckets *= 2
+    return sorted(found.values(), key=lambda candidate: (candidate.pid ^ candidate.pid >> 16) & buckets - 1)
+
+
+def _all(tmp: str) -> Iterator[Candidate]:
+    for user, path in user_directories(tmp):
+        for number in _numbers(path):
+            yield Candidate(number, number, user, f"{path}/{number}", False)
+    own = tmp_identity(tmp)
+    foreign: dict[tuple[int, int], list[str]] = {}  # a container's tmp, and the users' directories in it
+    for pid in pids():
+        root = f"/proc/{pid}/root{tmp}"
+        identity = tmp_identity(root)
+        if identity is None or identity == own:
+            continue
+        users = foreign.get(identity)
+        if users is None:
+            users = foreign[identity] = [user for user, _ in user_directories(root)]
+        if users:
+            yield from _of_process(pid, root, users)
+
+
+def _of_process(pid: int, root: str, users: list[str]) -> Iterator[Candidate]:
+    try:
+        nspid = namespace_pids(pid)[-1]
+    except VMScopeError:  # it has just ended
+        return
+    for user in users:
+        for number in (nspid, pid) if nspid != pid else (nspid,):
+            path = f"{root}/{PREFIX}{user}/{number}"
+            if _readable(path):
+                yield Candidate(pid, number, user, path, True)
+
+
+def tmp_identity(path: str) -> tuple[int, int] | None:
+    """Device and inode, or None where there is no such directory for us."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if S_ISDIR(found.st_mode) else None
+
+
+def user_directories(tmp: str) -> list[tuple[str, str]]:
+    """User and path of each `hsperfdata_<user>` in a tmp directory, in the directory's order."""
+    try:
+        names = os.listdir(tmp)
+    except OSError:
+        return []
+    return [(name[len(PREFIX) :], f"{tmp}/{name}") for name in names if name.startswith(PREFIX)]
+
+
+def _numbers(directory: str) -> Iterator[int]:
+    """The pids that are names of readable files in a directory."""
+    left = _MAX_FILES
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                name = entry.name
+                if name.isascii() and name.isdigit() and int(name) <= PID_MAX and _readable(f"{directory}/{name}"):
+                    yield int(name)
+                    left -= 1
+                    if not left:
+                        return
+    except OSError:
+        return
+
+
+def _readable(path: str) -> bool:
+    try:
+        return S_ISREG(os.stat(path).st_mode) and os.access(path, os.R_OK)
+    except OSError:
+        return False

@@ -1,0 +1,231 @@
+"""A Python or Java VM of this host, seen through its region: `VM`, and its `Counter`s."""
+
+from __future__ import annotations
+
+from vmscope.errors import VMScopeError
+from vmscope.reader.ownership import LIVE, STALE, Locks, Owner, owner
+from vmscope.reader.snapshot import Reader, Snapshot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vmscope.reader.attachment import Attachment
+    from vmscope.wire.decode import Entry
+
+CPYTHON = "CPython"
+HOTSPOT = "HotSpot"
+OTHER = "other"
+
+
+class Counter:
+    """One entry of a VM's region. `units` and `variability` are the numbers of wire.codes."""
+
+    __slots__ = ("_reader", "entry")
+
+    def __init__(self, reader: Reader, entry: Entry) -> None:
+        self._reader = reader
+        self.entry = entry
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def units(self) -> int:
+        return self.entry.units
+
+    @property
+    def variability(self) -> int:
+        return self.entry.variability
+
+    @property
+    def supported(self) -> bool:
+        return self.entry.supported
+
+    @property
+    def value(self) -> int | str:
+        """Read now. Raises StaleRegion when the region is gone."""
+        return self._reader.value(self.entry)
+
+    def __repr__(self) -> str:
+        return f"<Counter {self.name}>"
+
+
+class Counters:
+    """A VM's counters by name, as a read-only mapping; those that are added later are found too."""
+
+    __slots__ = ("_known", "_reader")
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._known: dict[str, Counter] = {}
+
+    def _all(self) -> dict[str, Counter]:
+        entries = self._reader.structure().entries
+        if len(entries) != len(self._known):
+            self._known = {entry.name: Counter(self._reader, entry) for entry in entries}
+        return self._known
+
+    def __getitem__(self, name: str) -> Counter:
+        return self._all()[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._all()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def get(self, name: str) -> Counter | None:
+        return self._all().get(name)
+
+    def keys(self) -> list[str]:
+        return list(self._all())
+
+    def values(self) -> list[Counter]:
+        return list(self._all().values())
+
+    def items(self) -> list[tuple[str, Counter]]:
+        return list(self._all().items())
+
+
+class VM:
+    """An attached VM. Close it, or use it in a `with` statement.
+
+    `pid` is the writer's in our pid namespace, None for a `file:`; `user` the name of its directory; `path` the
+    region's file. Reading raises StaleRegion when the region is gone, and FormatError for what is none.
+    """
+
+    __slots__ = ("_attachment", "_owner", "_values", "counters", "path", "path_given", "reader", "user")
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+        self.path = attachment.path
+        self.user = attachment.user
+        self.path_given = attachment.pid is None
+        self.reader = Reader(attachment.mapping, attachment.path, attachment.pid)
+        self.counters = Counters(self.reader)
+        self._values: dict[str, int | str] | None = None
+        self._owner: Owner | None = None
+
+    # -- whose
+
+    def examine(self, locks: Locks) -> Owner:
+        """Finds out again who wrote the region, and whether it lives."""
+        attachment = self._attachment
+        if attachment.pid is None or attachment.nspid is None:
+            self._owner = Owner(STALE, 0)
+        else:
+            self._owner = owner(attachment.pid, attachment.nspid, attachment.found, self._first(), locks)
+        return self._owner
+
+    @property
+    def pid(self) -> int | None:
+        if self._owner is not None and not self.path_given:
+            return self._owner.pid
+        return self._attachment.pid
+
+    @property
+    def nspid(self) -> int | None:
+        """The pid in the VM's own pid namespace."""
+        return self._attachment.nspid
+
+    @property
+    def state(self) -> str:
+        """`live`, `stale` (its writer has ended; also for a `file:`) or `foreign` (another pid namespace's)."""
+        return (self._owner or self.examine(Locks())).state
+
+    @property
+    def alive(self) -> bool:
+        """Whether the writer lives now."""
+        try:
+            return self.examine(Locks()).state == LIVE
+        except VMScopeError:
+            return False
+
+    # -- what
+
+    def _first(self) -> dict[str, int | str]:
+        """The values as they were first read: for what does not change."""
+        if self._values is None:
+            self._values = self.reader.values()
+        return self._values
+
+    def _text(self, name: str) -> str:
+        value = self._first().get(name, "")
+        return value if isinstance(value, str) else str(value)
+
+    @property
+    def kind(self) -> str:
+        """`CPython`, `HotSpot` or `other`."""
+        return kind_of(self._first())
+
+    @property
+    def version(self) -> str:
+        """The VM's version: CPython's or the JVM's."""
+        return self._text("java.property.java.vm.version")
+
+    @property
+    def command_line(self) -> str:
+        """The program and its arguments."""
+        return self._text("sun.rt.javaCommand")
+
+    @property
+    def main(self) -> str:
+        """The program's short name: no directory, no package."""
+        return short_name(self.command_line, self.kind)
+
+    @property
+    def vm_arguments(self) -> str:
+        return self._text("java.rt.vmArgs")
+
+    @property
+    def vm_flags(self) -> str:
+        return self._text("java.rt.vmFlags")
+
+    # -- values
+
+    def values(self) -> dict[str, int | str]:
+        """Every counter's value by name, read now; after the first time this costs only the values."""
+        values = self.reader.values()
+        if self._values is None:
+            self._values = values
+        return dict(values)
+
+    def snapshot(self) -> Snapshot:
+        """The values, with when and how they were read."""
+        return self.reader.snapshot()
+
+    def close(self) -> None:
+        self._attachment.close()
+
+    def __enter__(self) -> VM:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<VM {self.path if self.path_given else self.pid}>"
+
+
+def kind_of(values: dict[str, int | str]) -> str:
+    """`CPython`, `HotSpot` or `other`, from a region's values."""
+    name = values.get("java.property.java.vm.name", "")
+    if name == "CPython":
+        return CPYTHON
+    if isinstance(name, str) and ("HotSpot" in name or name.startswith("OpenJDK")):
+        return HOTSPOT
+    return HOTSPOT if "sun.rt.jvmVersion" in values and "java.cls.loadedClasses" in values else OTHER
+
+
+def short_name(command_line: str, kind: str) -> str:
+    """The program's name without directory and, for Java, without package and module; a `.jar` stays."""
+    program = command_line.split(" ", 1)[0]
+    program = program.rstrip("/").rpartition("/")[2] or program
+    if kind == CPYTHON or program.endswith(".jar"):
+        return program
+    return program.rpartition(".")[2]

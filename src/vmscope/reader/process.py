@@ -1,0 +1,125 @@
+"""Facts about a process, read from /proc: when it started, who it is in its namespaces, what it uses."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from vmscope.errors import AccessDenied, NoSuchProcess
+
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")  # a second
+PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+PID_MAX = 2**31 - 1
+
+_ENDED = "ZXx"  # zombie, dead
+_READ_LIMIT = 1 << 16
+
+
+class Process:
+    """One look at /proc/PID/stat.
+
+    `name` is at most 15 characters of the program's; `start_ticks` clock ticks since boot; `user_ticks` and
+    `system_ticks` CPU time in clock ticks, `rss` bytes, `threads` a count.
+    """
+
+    __slots__ = ("name", "pid", "rss", "start_ticks", "state", "system_ticks", "threads", "user_ticks")
+
+    def __init__(self, pid: int, text: bytes) -> None:
+        # The name stands in brackets and may hold any character, brackets and newlines too.
+        begin, end = text.index(b"("), text.rindex(b")")
+        fields = text[end + 2 :].split()
+        self.pid = pid
+        self.name = text[begin + 1 : end].decode("utf-8", "replace")
+        self.state = fields[0].decode("ascii")
+        self.user_ticks = int(fields[11])
+        self.system_ticks = int(fields[12])
+        self.threads = int(fields[17])
+        self.start_ticks = int(fields[19])
+        self.rss = int(fields[21]) * PAGE_SIZE
+
+    @property
+    def alive(self) -> bool:
+        """False for a zombie: it has ended, and nobody has waited for it."""
+        return self.state not in _ENDED
+
+    @property
+    def cpu_seconds(self) -> float:
+        return (self.user_ticks + self.system_ticks) / CLOCK_TICKS
+
+    @property
+    def uptime_seconds(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / CLOCK_TICKS
+
+    @property
+    def start_time(self) -> int:
+        """When it started: ms since the epoch, by today's clock."""
+        return time.time_ns() // 1_000_000 - int(self.uptime_seconds * 1000)
+
+
+def read_file(path: str, limit: int = _READ_LIMIT) -> bytes:
+    """What a file of /proc holds, `limit` bytes of it at most."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        text = os.read(fd, limit)
+        while len(text) < limit and (more := os.read(fd, limit - len(text))):
+            text += more
+        return text
+    finally:
+        os.close(fd)
+
+
+def _proc(pid: int, name: str) -> bytes:
+    try:
+        return read_file(f"/proc/{pid}/{name}")
+    except (FileNotFoundError, ProcessLookupError):
+        raise NoSuchProcess(
+            f"Process not found: there is no process {pid}", pid=pid, hint="vmscope ps lists the VMs"
+        ) from None
+    except PermissionError:
+        raise AccessDenied(
+            f"Permission denied: process {pid} belongs to another user", pid=pid, hint="run this as its user or as root"
+        ) from None
+
+
+def process(pid: int) -> Process:
+    """Raises NoSuchProcess, and AccessDenied where /proc hides other users' processes."""
+    return Process(pid, _proc(pid, "stat"))
+
+
+def namespace_pids(pid: int) -> list[int]:
+    """The pids of one process, from our namespace to its innermost. Errors as `process`."""
+    return [int(word) for word in _status(pid, b"\nNSpid:") or [b"%d" % pid]]
+
+
+def user_ids(pid: int) -> list[int]:
+    """Real, effective, saved and file system uid. Errors as `process`."""
+    return [int(word) for word in _status(pid, b"\nUid:")]
+
+
+def _status(pid: int, key: bytes) -> list[bytes]:
+    text = _proc(pid, "status")
+    at = text.find(key)
+    return [] if at < 0 else text[at + len(key) : text.index(b"\n", at + 1)].split()
+
+
+def exists(pid: int) -> bool:
+    """A process of this pid, a zombie too. AccessDenied when it is not ours to ask about."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        raise AccessDenied(
+            f"Operation not permitted: process {pid} belongs to another user",
+            pid=pid,
+            hint="run this as its user or as root",
+        ) from None
+    return True
+
+
+def pids() -> list[int]:
+    """Every process that /proc shows, in its order."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []
