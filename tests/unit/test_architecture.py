@@ -24,6 +24,12 @@ HEAVY = frozenset(
     "socket subprocess tempfile threading typing".split()
 )
 
+# The public face. A name leaves it only with a deprecation, and comes to it with a page of documentation.
+PUBLIC = (
+    "VM Constant Counter Gauge Status Text Units VMScopeError Variability __version__ "
+    "constant counter gauge start status stop text vm vms"
+).split()
+
 FAST = [
     ["--version"],
     ["help"],
@@ -137,6 +143,11 @@ atexit.register(report)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
     return set(run.stderr.rpartition("\n@@")[2].split())
+
+
+def test_the_public_names_are_frozen() -> None:
+    assert sorted(vmscope.__all__) == sorted(PUBLIC)
+    assert set(PUBLIC) <= set(dir(vmscope))
 
 
 def test_importing_the_package_is_light() -> None:
