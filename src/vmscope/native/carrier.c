@@ -248,9 +248,10 @@ wait_for(Mirror *self, int64_t nanoseconds)
 {
     struct timespec deadline = deadline_after(CLOCK_MONOTONIC, nanoseconds);
     pthread_mutex_lock(&self->mutex);
-    while (!self->stopping && pthread_cond_timedwait(&self->wake, &self->mutex, &deadline) != ETIMEDOUT) {
+    while (!self->stopping && !self->kicked && pthread_cond_timedwait(&self->wake, &self->mutex, &deadline) != ETIMEDOUT) {
     }
     int stopping = self->stopping;
+    self->kicked = 0;
     pthread_mutex_unlock(&self->mutex);
     return stopping;
 }
@@ -304,8 +305,15 @@ vmscope_init_thread(Mirror *self)
     pthread_cond_init(&self->wake, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&self->mutex, NULL);
-    self->joinable = self->running = self->stopping = self->paused = 0;
+    self->joinable = self->running = self->stopping = self->paused = self->kicked = 0;
     self->fd = -1;
+}
+
+void
+vmscope_kick_thread(Mirror *self)
+{
+    self->kicked = 1;
+    pthread_cond_signal(&self->wake);
 }
 
 /* 0, or the errno of pthread_create. */

@@ -204,6 +204,7 @@ mirror_commit(PyObject *object, PyObject *args)
     if ((uint32_t)used != self->used) {
         int64_t stamp = vmscope_now() - self->epoch;
         memcpy(self->image + PROLOGUE_MOD_TIME_STAMP, &stamp, sizeof stamp);
+        vmscope_kick_thread(self);
     }
     put_int32(self->image + PROLOGUE_USED, used);
     put_int32(self->image + PROLOGUE_OVERFLOW, overflow);

@@ -51,7 +51,7 @@ typedef struct {
 
     /* The thread's state, under the mutex. */
     pthread_t thread;
-    int joinable, running, stopping, paused;
+    int joinable, running, stopping, paused, kicked;
     int64_t interval, delay; /* ns; delay: before the first visit */
     PyObject *on_start;      /* called once, with the GIL, before the first visit */
 
@@ -87,5 +87,8 @@ int vmscope_start_thread(Mirror *self);
 
 /* Asks the thread for a last copy and waits for its end, `timeout` ns at most; true when it has ended. */
 int vmscope_stop_thread(Mirror *self, int64_t timeout);
+
+/* With the mutex held: there is something new, make a visit now. */
+void vmscope_kick_thread(Mirror *self);
 
 #endif

@@ -80,6 +80,7 @@ class Mirror:
             raise ValueError(f"used is 32 to the capacity, not {used}")
         if used != self._used:
             _LONG.pack_into(self.image, _MOD_TIME_STAMP, monotonic_ns() - self._epoch)
+            self._kick()
         _INT.pack_into(self.image, _USED, used)
         _INT.pack_into(self.image, _OVERFLOW, overflow)
         _INT.pack_into(self.image, _NUM_ENTRIES, num_entries)
@@ -134,12 +135,17 @@ class Mirror:
 
     def _stop_thread(self, timeout: int) -> bool:
         self._stopping = True
-        if self._wake.locked():
-            self._wake.release()
+        self._kick()
         if not self._running.acquire(timeout=timeout / 1e9):
             return False
         self._running.release()
         return True
+
+    def _kick(self) -> None:
+        try:
+            self._wake.release()
+        except RuntimeError:
+            pass  # it is kicked already
 
     def _wait(self, nanoseconds: int) -> bool:
         if not self._stopping:

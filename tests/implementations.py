@@ -1,0 +1,26 @@
+"""The two forms of the native part, so that one suite runs on both."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import pytest
+
+from vmscope.native import collector, mirror, slots
+
+_TWIN = types.SimpleNamespace(
+    IMPLEMENTATION="python",
+    **{name: getattr(module, name) for module in (slots, mirror, collector) for name in module.__all__},
+)
+
+
+def both() -> list[Any]:
+    """pytest parameters: the extension and the twin."""
+    try:
+        from vmscope.native import _native  # type: ignore[attr-defined]
+    except ImportError:
+        extension = pytest.param(None, id="c", marks=pytest.mark.skip(reason="the extension is not built"))
+    else:
+        extension = pytest.param(_native, id="c")
+    return [extension, pytest.param(_TWIN, id="python")]

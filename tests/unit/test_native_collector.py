@@ -1,0 +1,74 @@
+"""The collector's probe against gc's own numbers, in C and in Python."""
+
+from __future__ import annotations
+
+import gc
+import time
+from typing import Any
+
+import pytest
+
+from tests.implementations import both
+
+
+@pytest.fixture(params=both())
+def native(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+class Node:
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_counts_are_gc_s_own(native: Any) -> None:
+    slots = tuple(tuple(native.LongSlot() for _ in range(4)) for _ in range(3))
+    probe = native.Collector(slots)
+    before = gc.get_stats()
+    times = [0, 0, 0]
+    started = 0
+
+    def witness(phase: str, info: dict[str, int]) -> None:
+        nonlocal started
+        if phase == "start":
+            started = time.monotonic_ns()
+        else:
+            times[info["generation"]] += time.monotonic_ns() - started
+
+    gc.callbacks.append(probe)
+    gc.callbacks.append(witness)
+    try:
+        for generation in (0, 1, 2, 2, 0, 0):
+            for _ in range(50):
+                Node()
+            gc.collect(generation)
+    finally:
+        gc.callbacks.remove(witness)
+        gc.callbacks.remove(probe)
+    after = gc.get_stats()
+    for generation in range(3):
+        count, spent, collected, uncollectable = (slot.value for slot in slots[generation])
+        assert count == after[generation]["collections"] - before[generation]["collections"]
+        assert collected == after[generation]["collected"] - before[generation]["collected"]
+        assert uncollectable == 0
+        assert abs(spent - times[generation]) <= max(200_000, times[generation] * 0.05)
+    assert slots[2][0].value >= 2
+
+
+def test_it_never_raises_into_the_collector(native: Any) -> None:
+    slots = tuple(tuple(native.LongSlot() for _ in range(4)) for _ in range(3))
+    probe = native.Collector(slots)
+    probe("stop", {"generation": 0})  # no start before it
+    probe("start", {})
+    probe("stop", {})
+    probe("start", {"generation": 7})
+    probe("stop", {"generation": 7, "collected": 1, "uncollectable": 1})
+    assert all(slot.value == 0 for row in slots for slot in row)
+
+
+@pytest.mark.parametrize("wrong", [(), ((), (), ()), ((1, 2, 3, 4),) * 3])
+def test_it_takes_three_rows_of_four_slots(native: Any, wrong: tuple[Any, ...]) -> None:
+    if native.IMPLEMENTATION == "python" and wrong and wrong[0]:
+        pytest.skip("the twin does not look at the slots' type")
+    with pytest.raises(TypeError):
+        native.Collector(wrong)

@@ -1,0 +1,283 @@
+"""The mirror: image, file, thread, in C and in Python."""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.implementations import both
+
+MS = 1_000_000
+CAPACITY = 8192
+FIRST, SECOND, TEXT = 40, 5000, 6001  # offsets on two pages
+
+
+@pytest.fixture(params=both())
+def native(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def mirror(native: Any) -> Iterator[Any]:
+    made = native.Mirror(CAPACITY, time.monotonic_ns())
+    yield made
+    made.stop(1000 * MS)
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 5) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come in time"
+        time.sleep(0.005)
+
+
+def long_at(data: bytes | memoryview, offset: int) -> int:
+    value: int = struct.unpack_from("=q", data, offset)[0]
+    return value
+
+
+def open_file(mirror: Any, path: Path) -> None:
+    path.write_bytes(bytes(mirror.image))
+    status = path.stat()
+    mirror.set_file(os.fsencode(path), status.st_dev, status.st_ino)
+
+
+def test_the_image_shows_bound_slots(native: Any, mirror: Any) -> None:
+    counter, gauge, text = native.CounterSlot(), native.GaugeSlot(), native.TextSlot(10)
+    for slot, offset in ((counter, FIRST), (gauge, SECOND), (text, TEXT)):
+        mirror.bind(slot, offset)
+    counter.add(3)
+    gauge.set(-4)
+    text.set("grün")
+    mirror.refresh()
+    assert long_at(mirror.image, FIRST) == 3
+    assert long_at(mirror.image, SECOND) == -4
+    assert bytes(mirror.image[TEXT : TEXT + 11]) == "grün".encode().ljust(11, b"\0")
+    text.set("x")
+    mirror.refresh()
+    assert bytes(mirror.image[TEXT : TEXT + 11]) == b"x".ljust(11, b"\0")
+
+
+def test_many_slots(native: Any) -> None:
+    mirror = native.Mirror(1 << 16, 0)
+    slots = [native.GaugeSlot() for _ in range(1000)]
+    for i, slot in enumerate(slots):
+        mirror.bind(slot, 32 + 8 * i)
+        slot.set(i - 500)
+    mirror.refresh()
+    assert [long_at(mirror.image, 32 + 8 * i) for i in range(1000)] == [i - 500 for i in range(1000)]
+
+
+@pytest.mark.parametrize("offset", [0, 24, 41, CAPACITY - 4, CAPACITY, -8])
+def test_no_value_outside_the_image(native: Any, mirror: Any, offset: int) -> None:
+    with pytest.raises(ValueError, match="offset"):
+        mirror.bind(native.CounterSlot(), offset)
+
+
+def test_no_text_outside_the_image(native: Any, mirror: Any) -> None:
+    mirror.bind(native.TextSlot(7), CAPACITY - 8)
+    with pytest.raises(ValueError, match="offset"):
+        mirror.bind(native.TextSlot(8), CAPACITY - 8)
+
+
+def test_only_slots_are_bound(mirror: Any) -> None:
+    with pytest.raises(TypeError):
+        mirror.bind(5, FIRST)
+    with pytest.raises(TypeError):
+        mirror.set_clock("x")
+
+
+@pytest.mark.parametrize("capacity", [0, 31, 33, -8])
+def test_an_image_has_room_for_a_prologue(native: Any, capacity: int) -> None:
+    with pytest.raises(ValueError, match="image"):
+        native.Mirror(capacity, 0)
+
+
+def test_the_thread_writes_what_changed(native: Any, mirror: Any, tmp_path: Path) -> None:
+    path = tmp_path / "region"
+    counter, text = native.CounterSlot(), native.TextSlot(10)
+    mirror.bind(counter, FIRST)
+    mirror.bind(text, TEXT)
+    mirror.commit(7000, 2, 0)
+    open_file(mirror, path)
+    mirror.start(5 * MS)
+    counter.add(5)
+    text.set("abc")
+    eventually(lambda: long_at(path.read_bytes(), FIRST) == 5)
+    eventually(lambda: path.read_bytes()[TEXT : TEXT + 4] == b"abc\0")
+    assert mirror.error == 0
+
+
+def test_stopping_makes_a_last_copy(native: Any, mirror: Any, tmp_path: Path) -> None:
+    path = tmp_path / "region"
+    counter = native.CounterSlot()
+    mirror.bind(counter, FIRST)
+    mirror.commit(48, 1, 0)
+    open_file(mirror, path)
+    mirror.start(60_000 * MS)
+    counter.add(5)
+    assert mirror.stop(5000 * MS)
+    assert long_at(path.read_bytes(), FIRST) == 5
+    counter.add(5)
+    time.sleep(0.05)
+    assert long_at(path.read_bytes(), FIRST) == 5
+
+
+def test_new_entries_come_whole(native: Any, mirror: Any, tmp_path: Path) -> None:
+    """A reader that looks all the time meets a zero length, or an entry with all of its bytes."""
+    path = tmp_path / "region"
+    open_file(mirror, path)
+    mirror.start(1 * MS)
+    used, seen = 32, 0
+    with path.open("rb", buffering=0) as file:
+        for i in range(200):
+            body = bytes([i % 255 + 1]) * 28
+            mirror.image[used + 4 : used + 32] = body
+            mirror.image[used : used + 4] = struct.pack("=i", 32)
+            used += 32
+            mirror.commit(used, i + 1, 0)
+            end = time.monotonic() + 5
+            while seen <= i and time.monotonic() < end:
+                data = os.pread(file.fileno(), CAPACITY, 0)
+                at = 32 + 32 * seen
+                if data[at : at + 4] != bytes(4):
+                    assert data[at + 4 : at + 32] == bytes([seen % 255 + 1]) * 28
+                    seen += 1
+    assert seen == 200
+
+
+def test_the_prologue_follows(native: Any, mirror: Any, tmp_path: Path) -> None:
+    path = tmp_path / "region"
+    mirror.commit(40, 1, 0)
+    open_file(mirror, path)
+    mirror.start(1 * MS)
+    mirror.image[40:48] = b"\x08" + bytes(7)
+    mirror.commit(48, 2, 24)
+    eventually(lambda: struct.unpack_from("=ii", path.read_bytes(), 8) == (48, 24))
+    eventually(lambda: struct.unpack_from("=i", path.read_bytes(), 28) == (2,))
+    assert long_at(path.read_bytes(), 16) > 0
+    with pytest.raises(ValueError, match="used"):
+        mirror.commit(CAPACITY + 8, 3, 0)
+
+
+def test_the_clock_moves(native: Any, mirror: Any) -> None:
+    clock = native.LongSlot()
+    mirror.bind(clock, FIRST)
+    mirror.set_clock(clock)
+    mirror.refresh()
+    first = long_at(mirror.image, FIRST)
+    mirror.refresh()
+    assert 0 < first < long_at(mirror.image, FIRST)
+
+
+def test_an_idle_mirror_backs_off(native: Any, mirror: Any) -> None:
+    clock, counter = native.LongSlot(), native.CounterSlot()
+    mirror.bind(clock, FIRST)
+    mirror.bind(counter, SECOND)
+    mirror.set_clock(clock)
+    mirror.start(1 * MS)
+    time.sleep(1.2)  # 1, 2, 4 ... 512 ms
+    before = mirror.visits
+    time.sleep(1.1)
+    assert mirror.visits - before <= 3
+    counter.inc()
+    eventually(lambda: long_at(mirror.image, SECOND) == 1, 1)
+
+
+def test_a_file_cut_short_does_not_grow_again(native: Any, mirror: Any, tmp_path: Path) -> None:
+    path = tmp_path / "region"
+    counter = native.CounterSlot()
+    mirror.bind(counter, FIRST)
+    mirror.commit(48, 1, 0)
+    open_file(mirror, path)
+    mirror.start(1 * MS)
+    eventually(lambda: mirror.writes > 0)
+    os.truncate(path, 0)
+    counter.inc()
+    eventually(lambda: mirror.error == errno.EIO)
+    assert path.stat().st_size == 0
+
+
+def test_a_file_put_in_its_place_is_not_written(native: Any, mirror: Any, tmp_path: Path) -> None:
+    path = tmp_path / "region"
+    counter = native.CounterSlot()
+    mirror.bind(counter, FIRST)
+    mirror.commit(48, 1, 0)
+    open_file(mirror, path)
+    other = tmp_path / "other"
+    other.write_bytes(bytes(CAPACITY))
+    other.rename(path)
+    counter.inc()
+    mirror.start(1 * MS)
+    eventually(lambda: mirror.error == errno.ESTALE)
+    assert path.read_bytes() == bytes(CAPACITY)
+
+
+def test_save_writes_the_whole_image(native: Any, mirror: Any, tmp_path: Path) -> None:
+    counter = native.CounterSlot()
+    mirror.bind(counter, FIRST)
+    counter.add(9)
+    path = tmp_path / "saved"
+    path.write_bytes(b"x" * 100_000)
+    mirror.save(os.fsencode(path))
+    assert path.stat().st_size == CAPACITY
+    assert long_at(path.read_bytes(), FIRST) == 9
+    with pytest.raises(OSError, match="No such file"):
+        mirror.save(os.fsencode(tmp_path / "missing" / "saved"))
+
+
+def test_a_saved_file_is_private(native: Any, mirror: Any, tmp_path: Path) -> None:
+    path = tmp_path / "saved"
+    mirror.save(os.fsencode(path))
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_one_mirror_runs_at_a_time(native: Any, mirror: Any) -> None:
+    mirror.start(5 * MS)
+    with pytest.raises(RuntimeError, match="running mirror"):
+        native.Mirror(CAPACITY, 0).start(5 * MS)
+    assert mirror.stop(1000 * MS)
+    mirror.start(5 * MS)
+
+
+@pytest.mark.parametrize(("interval", "delay"), [(0, 0), (-1, 0), (1, -1)])
+def test_times_are_positive(mirror: Any, interval: int, delay: int) -> None:
+    with pytest.raises(ValueError, match="0 ns"):
+        mirror.start(interval, delay)
+
+
+def test_on_start_comes_once_after_the_delay(native: Any, mirror: Any) -> None:
+    calls: list[float] = []
+    before = time.monotonic()
+    mirror.start(1 * MS, 50 * MS, lambda: calls.append(time.monotonic() - before))
+    eventually(lambda: mirror.visits > 3)
+    assert len(calls) == 1
+    assert calls[0] >= 0.05
+
+
+def test_stopping_during_the_delay_calls_nothing(native: Any, mirror: Any) -> None:
+    calls: list[int] = []
+    mirror.start(1 * MS, 60_000 * MS, lambda: calls.append(1))
+    assert mirror.stop(5000 * MS)
+    assert not calls
+    assert mirror.visits == 0
+
+
+def test_the_program_sees_no_thread_and_no_descriptor(mirror: Any, tmp_path: Path, native: Any) -> None:
+    if native.IMPLEMENTATION != "c":
+        pytest.skip("the twin's thread shares the descriptor table")
+    before = os.listdir("/proc/self/fd")
+    open_file(mirror, tmp_path / "region")
+    mirror.start(1 * MS)
+    eventually(lambda: mirror.writes > 0)
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert threading.active_count() == len(threading.enumerate())
+    assert all("vmscope" not in thread.name for thread in threading.enumerate())

@@ -1,0 +1,235 @@
+"""Slots: the live values, in C and in Python."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.implementations import both
+
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+@pytest.fixture(params=both())
+def native(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def test_a_counter_counts(native: Any) -> None:
+    counter = native.CounterSlot()
+    counter.inc()
+    counter.add(41)
+    counter.add(0)
+    assert counter.value == 42
+
+
+def test_a_gauge_goes_both_ways(native: Any) -> None:
+    gauge = native.GaugeSlot()
+    gauge.set(10)
+    gauge.inc()
+    gauge.dec()
+    gauge.dec()
+    gauge.add(-20)
+    assert gauge.value == -11
+
+
+@pytest.mark.parametrize(
+    ("amount", "error"),
+    [(-1, ValueError), (1.0, TypeError), ("1", TypeError), (None, TypeError), (1 << 63, OverflowError)],
+)
+def test_a_wrong_amount_is_an_error_and_changes_nothing(native: Any, amount: object, error: type[Exception]) -> None:
+    counter = native.CounterSlot()
+    counter.add(7)
+    with pytest.raises(error):
+        counter.add(amount)
+    assert counter.value == 7
+
+
+@pytest.mark.parametrize(("value", "error"), [(1.5, TypeError), ("x", TypeError), (-(1 << 63) - 1, OverflowError)])
+def test_a_wrong_value_is_an_error_and_changes_nothing(native: Any, value: object, error: type[Exception]) -> None:
+    gauge = native.GaugeSlot()
+    gauge.set(7)
+    for method in (gauge.set, gauge.add):
+        with pytest.raises(error):
+            method(value)
+    assert gauge.value == 7
+
+
+def test_what_is_an_index_counts(native: Any) -> None:
+    class Index:
+        def __index__(self) -> int:
+            return 5
+
+    counter = native.CounterSlot()
+    counter.add(Index())
+    counter.add(True)
+    assert counter.value == 6
+
+
+def test_sums_wrap_around_at_64_bits(native: Any) -> None:
+    gauge = native.GaugeSlot()
+    gauge.set((1 << 63) - 1)
+    gauge.inc()
+    assert gauge.value == -(1 << 63)
+    gauge.dec()
+    assert gauge.value == (1 << 63) - 1
+
+
+@given(amounts=st.lists(INT64, max_size=20))
+@settings(deadline=None)
+def test_any_sums_agree(amounts: list[int]) -> None:
+    values = []
+    for parameter in both():
+        if parameter.values[0] is None:
+            continue
+        gauge = parameter.values[0].GaugeSlot()
+        for amount in amounts:
+            gauge.add(amount)
+        values.append(gauge.value)
+    assert values == [(sum(amounts) + (1 << 63)) % (1 << 64) - (1 << 63)] * len(values)
+
+
+def test_threads_lose_nothing(native: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    counter = native.CounterSlot()
+
+    def work() -> None:
+        for _ in range(20_000):
+            counter.inc()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert counter.value == 160_000
+
+
+def test_a_signal_handler_may_update_what_is_being_updated(native: Any) -> None:
+    counter = native.CounterSlot()
+    handled = 0
+
+    def handler(*_: object) -> None:
+        nonlocal handled
+        handled += 1
+        counter.inc()
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    code = "import os, signal\nwhile True: os.kill(os.getppid(), signal.SIGUSR1)"
+    sender = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        updates = 0
+        while handled < 1000:
+            counter.inc()
+            updates += 1
+    finally:
+        sender.kill()
+        sender.wait()
+        signal.signal(signal.SIGUSR1, before)
+    assert counter.value == updates + handled
+
+
+def test_a_destructor_may_update(native: Any) -> None:
+    counter = native.CounterSlot()
+
+    class Dying:
+        def __del__(self) -> None:
+            counter.inc()
+
+    for _ in range(10):
+        Dying().cycle = []  # type: ignore[attr-defined]
+    gc.collect()
+    assert counter.value == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "capacity", "shown"),
+    [
+        ("open", 64, "open"),
+        ("", 64, ""),
+        ("abcdef", 4, "abcd"),
+        ("aé", 2, "a"),  # é has two bytes
+        ("a\N{SNOWMAN}b", 4, "a\N{SNOWMAN}"),
+        ("\N{GRINNING FACE}", 3, ""),
+        ("ab\0cd", 64, "ab"),
+        ("\udcff.txt", 64, "?.txt"),
+        ("x", 0, ""),
+    ],
+)
+def test_a_text_is_cut_between_characters(native: Any, text: str, capacity: int, shown: str) -> None:
+    slot = native.TextSlot(capacity)
+    slot.set(text)
+    assert slot.value == shown
+    assert slot.capacity == capacity
+
+
+@given(text=st.text(), capacity=st.integers(0, 40))
+def test_any_text_is_cut_alike(text: str, capacity: int) -> None:
+    values = set()
+    for parameter in both():
+        if parameter.values[0] is not None:
+            slot = parameter.values[0].TextSlot(capacity)
+            slot.set(text)
+            values.add(slot.value)
+    (value,) = values
+    assert text.encode("utf-8", "replace").startswith(value.encode())
+    assert len(value.encode()) <= capacity
+
+
+def test_a_text_takes_no_other_type(native: Any) -> None:
+    slot = native.TextSlot(8)
+    slot.set("kept")
+    with pytest.raises(TypeError):
+        slot.set(b"bytes")
+    assert slot.value == "kept"
+
+
+@pytest.mark.parametrize("capacity", [-1, 32_769])
+def test_a_text_has_a_limit(native: Any, capacity: int) -> None:
+    with pytest.raises(ValueError, match="capacity"):
+        native.TextSlot(capacity)
+
+
+def test_texts_are_read_whole(native: Any) -> None:
+    slot = native.TextSlot(4000)
+    texts = ["a" * 4000, "b" * 3999]
+    slot.set(texts[0])
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            for text in texts:
+                slot.set(text)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(2_000):
+            assert slot.value in texts
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_a_subclass_takes_arguments_of_its_own(native: Any) -> None:
+    class Named(native.CounterSlot):  # type: ignore[misc]
+        __slots__ = ("name",)
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    counter = Named("a")
+    counter.inc()
+    assert (counter.name, counter.value) == ("a", 1)
