@@ -172,5 +172,3 @@ def describe() -> str:
             spelling, value = f"-XX:{name}=FILE", "none"
         lines += [f"  {spelling}  ({value})", f"      {text}"]
     return "\n".join(lines)
-
-

@@ -24,24 +24,62 @@ def i64(value: int, big: bool = False) -> bytes:
     return (value & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "big" if big else "little")
 
 
-def header(*, big: bool = False, magic: bytes = MAGIC, byte_order: int | None = None, major: int = 2, minor: int = 0,
-           accessible: int = 1) -> bytes:
+def header(
+    *,
+    big: bool = False,
+    magic: bytes = MAGIC,
+    byte_order: int | None = None,
+    major: int = 2,
+    minor: int = 0,
+    accessible: int = 1,
+) -> bytes:
     """The first eight bytes, the same in both versions but for the last, which version 1.0 leaves 0."""
     order = (0 if big else 1) if byte_order is None else byte_order
     return magic + bytes(value & 0xFF for value in (order, major, minor, accessible))
 
 
-def prologue(*, big: bool = False, magic: bytes = MAGIC, byte_order: int | None = None, major: int = 2, minor: int = 0,
-             accessible: int = 1, used: int = 32, overflow: int = 0, mod_time_stamp: int = 0, entry_offset: int = 32,
-             num_entries: int = 0) -> bytes:
+def prologue(
+    *,
+    big: bool = False,
+    magic: bytes = MAGIC,
+    byte_order: int | None = None,
+    major: int = 2,
+    minor: int = 0,
+    accessible: int = 1,
+    used: int = 32,
+    overflow: int = 0,
+    mod_time_stamp: int = 0,
+    entry_offset: int = 32,
+    num_entries: int = 0,
+) -> bytes:
     start = header(big=big, magic=magic, byte_order=byte_order, major=major, minor=minor, accessible=accessible)
-    return b"".join((start, i32(used, big), i32(overflow, big), i64(mod_time_stamp, big), i32(entry_offset, big),
-                     i32(num_entries, big)))
+    return b"".join(
+        (
+            start,
+            i32(used, big),
+            i32(overflow, big),
+            i64(mod_time_stamp, big),
+            i32(entry_offset, big),
+            i32(num_entries, big),
+        )
+    )
 
 
-def entry(name: bytes, value: int | bytes, *, big: bool = False, units: int | None = None, variability: int = CONSTANT,
-          flags: int = 1, data_type: int | None = None, vector_length: int | None = None, name_offset: int = 20,
-          data_offset: int | None = None, entry_length: int | None = None, pad: bytes = b"\0") -> bytes:
+def entry(
+    name: bytes,
+    value: int | bytes,
+    *,
+    big: bool = False,
+    units: int | None = None,
+    variability: int = CONSTANT,
+    flags: int = 1,
+    data_type: int | None = None,
+    vector_length: int | None = None,
+    name_offset: int = 20,
+    data_offset: int | None = None,
+    entry_length: int | None = None,
+    pad: bytes = b"\0",
+) -> bytes:
     """A version 2.0 entry: int value a J scalar, bytes value a B vector of just these bytes.
 
     The bytes are always laid out as HotSpot does; the fields in the header say so unless given otherwise.
@@ -61,14 +99,16 @@ def entry(name: bytes, value: int | bytes, *, big: bool = False, units: int | No
         ((NONE if scalar else STRING) if units is None else units) & 0xFF,
         variability & 0xFF,
     )
-    return b"".join((
-        i32(20 + len(body) if entry_length is None else entry_length, big),
-        i32(name_offset, big),
-        i32((0 if scalar else len(data)) if vector_length is None else vector_length, big),
-        fields,
-        i32(start if data_offset is None else data_offset, big),
-        body,
-    ))
+    return b"".join(
+        (
+            i32(20 + len(body) if entry_length is None else entry_length, big),
+            i32(name_offset, big),
+            i32((0 if scalar else len(data)) if vector_length is None else vector_length, big),
+            fields,
+            i32(start if data_offset is None else data_offset, big),
+            body,
+        )
+    )
 
 
 def region(entries: list[bytes], *, big: bool = False, size: int = 4096, **fields: int | bytes) -> bytes:
@@ -78,16 +118,35 @@ def region(entries: list[bytes], *, big: bool = False, size: int = 4096, **field
     return (prologue(big=big, **values) + body).ljust(size, b"\0")  # type: ignore[arg-type]
 
 
-def v1_prologue(*, big: bool = False, magic: bytes = MAGIC, byte_order: int | None = None, major: int = 1,
-                minor: int = 0, reserved: int = 0, used: int = 24, overflow: int = 0, mod_time_stamp: int = 0) -> bytes:
+def v1_prologue(
+    *,
+    big: bool = False,
+    magic: bytes = MAGIC,
+    byte_order: int | None = None,
+    major: int = 1,
+    minor: int = 0,
+    reserved: int = 0,
+    used: int = 24,
+    overflow: int = 0,
+    mod_time_stamp: int = 0,
+) -> bytes:
     start = header(big=big, magic=magic, byte_order=byte_order, major=major, minor=minor, accessible=reserved)
     return start + i32(used, big) + i32(overflow, big) + i64(mod_time_stamp, big)
 
 
-def v1_entry(name: bytes, value: int | bytes, *, big: bool = False, units: int | None = None,
-             variability: int = CONSTANT, flags: int = 1, data_type: int | None = None,
-             vector_length: int | None = None, name_length: int | None = None,
-             entry_length: int | None = None) -> bytes:
+def v1_entry(
+    name: bytes,
+    value: int | bytes,
+    *,
+    big: bool = False,
+    units: int | None = None,
+    variability: int = CONSTANT,
+    flags: int = 1,
+    data_type: int | None = None,
+    vector_length: int | None = None,
+    name_length: int | None = None,
+    entry_length: int | None = None,
+) -> bytes:
     """A version 1.0 entry: header, name and NUL, then a string at once or a long in the last eight bytes."""
     scalar = isinstance(value, int)
     body = name + b"\0"
@@ -103,13 +162,15 @@ def v1_entry(name: bytes, value: int | bytes, *, big: bool = False, units: int |
         variability & 0xFF,
     )
     data_length = 0 if isinstance(value, int) else len(value)
-    return b"".join((
-        i32(16 + len(body) if entry_length is None else entry_length, big),
-        i32(len(name) + 1 if name_length is None else name_length, big),
-        i32(data_length if vector_length is None else vector_length, big),
-        fields,
-        body,
-    ))
+    return b"".join(
+        (
+            i32(16 + len(body) if entry_length is None else entry_length, big),
+            i32(len(name) + 1 if name_length is None else name_length, big),
+            i32(data_length if vector_length is None else vector_length, big),
+            fields,
+            body,
+        )
+    )
 
 
 def v1_region(entries: list[bytes], *, big: bool = False, size: int = 4096, **fields: int | bytes) -> bytes:

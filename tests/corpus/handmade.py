@@ -70,21 +70,23 @@ def full() -> bytes:
 def texts() -> bytes:
     """Every kind of string: empty, longer than what is shown, outside ASCII, outside UTF-8, unsupported."""
     long = "".join(chr(ord("a") + i % 26) for i in range(1024)).encode()
-    return region([
-        entry(b"text.empty", b"\0"),
-        entry(b"text.empty.variable", bytes(65), variability=VARIABLE),
-        entry(b"text.variable", b"open".ljust(65, b"\0"), variability=VARIABLE),
-        entry(b"text.blanks", b" two  words \0"),
-        entry(b"text.latin", "café".encode() + b"\0"),
-        entry(b"text.wide", "東京 😀".encode() + b"\0"),
-        entry(b"text.not.utf8", b"\xe9t\xe9\0"),
-        entry(b"text.lines", b"one\ntwo\tthree\0"),
-        entry(b"text.quotes", b'say "yes" \\ \'no\'\0'),
-        entry(b"text.long", long + b"\0"),
-        entry(b"text.after.nul", b"seen\0not seen\0"),
-        entry(b"text.unsupported", b"u\0", flags=0),
-        entry(b'text.names{kind="a"}', b"labelled\0"),
-    ])
+    return region(
+        [
+            entry(b"text.empty", b"\0"),
+            entry(b"text.empty.variable", bytes(65), variability=VARIABLE),
+            entry(b"text.variable", b"open".ljust(65, b"\0"), variability=VARIABLE),
+            entry(b"text.blanks", b" two  words \0"),
+            entry(b"text.latin", "café".encode() + b"\0"),
+            entry(b"text.wide", "東京 😀".encode() + b"\0"),
+            entry(b"text.not.utf8", b"\xe9t\xe9\0"),
+            entry(b"text.lines", b"one\ntwo\tthree\0"),
+            entry(b"text.quotes", b"say \"yes\" \\ 'no'\0"),
+            entry(b"text.long", long + b"\0"),
+            entry(b"text.after.nul", b"seen\0not seen\0"),
+            entry(b"text.unsupported", b"u\0", flags=0),
+            entry(b'text.names{kind="a"}', b"labelled\0"),
+        ]
+    )
 
 
 def aligned_texts() -> bytes:

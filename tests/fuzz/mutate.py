@@ -43,10 +43,14 @@ class Base(NamedTuple):
 Mutation = Callable[[Random, bytearray, Base], None]
 
 # Offsets from the entry's start and their sizes; the names are the format's.
-PROLOGUE = {1: ((0, 4), (4, 1), (5, 1), (6, 1), (7, 1), (8, 4), (12, 4), (16, 8)),
-            2: ((0, 4), (4, 1), (5, 1), (6, 1), (7, 1), (8, 4), (12, 4), (16, 8), (24, 4), (28, 4))}
-HEADER = {1: ((0, 4), (4, 4), (8, 4), (12, 1), (13, 1), (14, 1), (15, 1)),
-          2: ((0, 4), (4, 4), (8, 4), (12, 1), (13, 1), (14, 1), (15, 1), (16, 4))}
+PROLOGUE = {
+    1: ((0, 4), (4, 1), (5, 1), (6, 1), (7, 1), (8, 4), (12, 4), (16, 8)),
+    2: ((0, 4), (4, 1), (5, 1), (6, 1), (7, 1), (8, 4), (12, 4), (16, 8), (24, 4), (28, 4)),
+}
+HEADER = {
+    1: ((0, 4), (4, 4), (8, 4), (12, 1), (13, 1), (14, 1), (15, 1)),
+    2: ((0, 4), (4, 4), (8, 4), (12, 1), (13, 1), (14, 1), (15, 1), (16, 4)),
+}
 HEADER_SIZE = {1: 16, 2: 20}
 CODES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 127, 128, 255, *b"BZJISCDFVL[")
 
@@ -224,9 +228,7 @@ def swap_entries(random: Random, data: bytearray, base: Base) -> None:
     if len(base.entries) < 2:
         return
     (a, a_length), (b, b_length) = sorted(random.sample(base.entries, 2))
-    data[a : b + b_length] = (
-        data[b : b + b_length] + data[a + a_length : b] + data[a : a + a_length]
-    )
+    data[a : b + b_length] = data[b : b + b_length] + data[a + a_length : b] + data[a : a + a_length]
 
 
 def repeat_entry(random: Random, data: bytearray, base: Base) -> None:

@@ -21,8 +21,9 @@ from typing import NamedTuple
 SOURCE = Path(__file__).with_name("Jvmstat.java")
 
 
-MADE_UP = frozenset("sun.perfdata." + name for name in ("majorVersion", "minorVersion", "size", "used", "overflow",
-                                                        "timestamp"))
+MADE_UP = frozenset(
+    "sun.perfdata." + name for name in ("majorVersion", "minorVersion", "size", "used", "overflow", "timestamp")
+)
 
 
 def java_text(raw: bytes) -> str:

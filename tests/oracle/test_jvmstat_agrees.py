@@ -104,9 +104,7 @@ def _names(result: Result, ours: Container[str]) -> set[str]:
 def _shown(entry: decode.Entry, value: int | str) -> Entry:
     units = next(name for name, code in UNITS.items() if code == entry.units)
     variability = codes.Variability(entry.variability).name.capitalize()
-    return Entry(
-        entry.name, chr(entry.data_type), units, variability, entry.vector_length, entry.supported, value, b""
-    )
+    return Entry(entry.name, chr(entry.data_type), units, variability, entry.vector_length, entry.supported, value, b"")
 
 
 def _same_prologue(prologue: decode.Prologue, result: Result, data: bytes, named: set[str]) -> None:

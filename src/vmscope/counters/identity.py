@@ -17,8 +17,8 @@ def command_line() -> str:
     """
     arguments = sys.argv[1:]
     main = sys.modules.get("__main__")
-    spec = getattr(main, "__spec__", None)
-    if spec is not None and getattr(spec, "name", ""):
+    spec = None if main is None else main.__spec__
+    if spec is not None and spec.name:
         program = spec.name.removesuffix(".__main__")
     elif sys.argv and sys.argv[0] == "-m":  # python -m, while the module is still being looked for
         position = sys.orig_argv.index("-m") + 1 if "-m" in sys.orig_argv else 0

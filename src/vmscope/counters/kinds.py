@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from vmscope import native
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
 CONSTANT, MONOTONIC, VARIABLE = 1, 2, 3
 NONE, BYTES, TICKS, EVENTS, STRING, HERTZ = 1, 2, 3, 4, 5, 6
 
@@ -48,7 +52,7 @@ class Text(native.TextSlot):
     units = STRING
     variability = VARIABLE
 
-    def __new__(cls, name: str, capacity: int = 64) -> Text:
+    def __new__(cls, name: str, capacity: int = 64) -> Self:
         return super().__new__(cls, capacity)
 
     def __init__(self, name: str, capacity: int = 64) -> None:

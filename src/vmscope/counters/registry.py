@@ -122,7 +122,8 @@ def _checked(name: str) -> str:
 def _exists(found: AnyCounter, wanted: str) -> CounterExistsError:
     kind = type(found).__name__.lower()
     return CounterExistsError(
-        f"{found.name} exists as a {kind} and cannot be this {wanted}", hint="choose another name, or ask for it as it is"
+        f"{found.name} exists as a {kind} and cannot be this {wanted}",
+        hint="choose another name, or ask for it as it is",
     )
 
 

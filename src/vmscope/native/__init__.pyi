@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Literal, final
+from typing import Literal, Self, final
 
 from typing_extensions import Buffer
 
@@ -23,7 +23,7 @@ class GaugeSlot(LongSlot):
     def set(self, value: int, /) -> None: ...
 
 class TextSlot:
-    def __new__(cls, capacity: int) -> TextSlot: ...
+    def __new__(cls, capacity: int) -> Self: ...
     @property
     def value(self) -> str: ...
     @property

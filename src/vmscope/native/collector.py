@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from time import monotonic_ns
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from vmscope.native.slots import LongSlot
+from vmscope.native.slots import LongSlot
 
 __all__ = ["Collector"]
 
@@ -17,7 +15,9 @@ class Collector:
     __slots__ = ("_generations", "_started")
 
     def __init__(self, generations: tuple[tuple[LongSlot, ...], ...]) -> None:
-        if len(generations) != 3 or any(len(row) != 4 for row in generations):
+        if [len(row) for row in generations] != [4, 4, 4] or any(
+            not isinstance(slot, LongSlot) for row in generations for slot in row
+        ):
             raise TypeError("a collector takes a tuple of 3 tuples of 4 LongSlots")
         self._generations = generations
         self._started = 0

@@ -62,9 +62,8 @@ class Mirror:
         """From now on the image shows the slot's value there."""
         if not isinstance(slot, (LongSlot, TextSlot)):
             raise TypeError(f"bind() takes a slot, not {type(slot).__name__}")
-        is_text = isinstance(slot, TextSlot)
-        size = slot.capacity + 1 if is_text else 8
-        if offset < _PROLOGUE or offset + size > len(self.image) or (not is_text and offset % 8):
+        size, alignment = (slot.capacity + 1, 1) if isinstance(slot, TextSlot) else (8, 8)
+        if offset < _PROLOGUE or offset + size > len(self.image) or offset % alignment:
             raise ValueError(f"no value of {size} bytes can stand at offset {offset}")
         self._bindings.append((slot, offset))
 

@@ -9,7 +9,7 @@ native_exec(PyObject *module)
         vmscope_add_lockmap, vmscope_add_scan,   vmscope_add_mapping,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (parts[i] != NULL && parts[i](module) < 0) {
+        if (parts[i](module) < 0) {
             return -1;
         }
     }

@@ -12,9 +12,9 @@
 int vmscope_add_slots(PyObject *module);
 int vmscope_add_mirror(PyObject *module);
 int vmscope_add_collector(PyObject *module);
-int vmscope_add_lockmap(PyObject *module) __attribute__((weak));
-int vmscope_add_scan(PyObject *module) __attribute__((weak));
-int vmscope_add_mapping(PyObject *module) __attribute__((weak));
+int vmscope_add_lockmap(PyObject *module);
+int vmscope_add_scan(PyObject *module);
+int vmscope_add_mapping(PyObject *module);
 
 /* The state of one module object; each field is a strong reference. */
 typedef struct {

@@ -10,6 +10,10 @@ import os
 from _thread import RLock
 from operator import index
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
 __all__ = ["CounterSlot", "GaugeSlot", "LongSlot", "TextSlot"]
 
 _LOW, _HIGH, _RANGE = -(1 << 63), (1 << 63) - 1, 1 << 64
@@ -37,8 +41,9 @@ class LongSlot:
     """One 64-bit number, read and written whole."""
 
     __slots__ = ("_value",)
+    _value: int
 
-    def __new__(cls, *args: object, **kwargs: object) -> LongSlot:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         self = super().__new__(cls)
         self._value = 0
         return self
@@ -93,8 +98,10 @@ class TextSlot:
     """A text of at most `capacity` bytes of UTF-8."""
 
     __slots__ = ("_bytes", "_capacity")
+    _bytes: bytes
+    _capacity: int
 
-    def __new__(cls, capacity: int, *args: object, **kwargs: object) -> TextSlot:
+    def __new__(cls, capacity: int, *args: object, **kwargs: object) -> Self:
         if not 0 <= capacity <= _MAX_TEXT:
             raise ValueError(f"a text's capacity is 0 to {_MAX_TEXT} bytes, not {capacity}")
         self = super().__new__(cls)
