@@ -9,29 +9,6 @@
 
 #define SHORT 512
 
-/* Java takes the two or three bytes of a surrogate for one malformed character, Python each byte for
- * one: leave one byte of each, which is just as malformed. Returns the new length. */
-static Py_ssize_t
-squeeze_surrogates(unsigned char *text, Py_ssize_t length)
-{
-    unsigned char *from = memchr(text, 0xed, (size_t)length);
-    if (from == NULL) {
-        return length;
-    }
-    unsigned char *to = from;
-    const unsigned char *end = text + length;
-    while (from < end) {
-        if (from[0] == 0xed && end - from > 1 && from[1] >= 0xa0 && from[1] <= 0xbf) {
-            from += end - from > 2 && from[2] >= 0x80 && from[2] <= 0xbf ? 3 : 2;
-            *to++ = 0xff;
-        }
-        else {
-            *to++ = *from++;
-        }
-    }
-    return to - text;
-}
-
 /* Decodes a copy: the bytes themselves may be changing. */
 static PyObject *
 text_from(const unsigned char *raw, int64_t size)
@@ -45,7 +22,7 @@ text_from(const unsigned char *raw, int64_t size)
         }
     }
     memcpy(copy, raw, (size_t)length);
-    length = squeeze_surrogates(copy, length);
+    length = (Py_ssize_t)walk_squeeze(copy, length);
     PyObject *text = PyUnicode_DecodeUTF8((const char *)copy, length, "replace");
     if (copy != local) {
         PyMem_Free(copy);

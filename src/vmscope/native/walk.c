@@ -187,3 +187,24 @@ walk_text_length(const Walk *walk, const WalkEntry *entry)
     const unsigned char *nul = memchr(text, 0, (size_t)entry->vector_length);
     return nul != NULL ? nul - text : entry->vector_length;
 }
+
+int64_t
+walk_squeeze(unsigned char *text, int64_t length)
+{
+    unsigned char *from = memchr(text, 0xed, (size_t)length);
+    if (from == NULL) {
+        return length;
+    }
+    unsigned char *to = from;
+    const unsigned char *end = text + length;
+    while (from < end) {
+        if (from[0] == 0xed && end - from > 1 && from[1] >= 0xa0 && from[1] <= 0xbf) {
+            from += end - from > 2 && from[2] >= 0x80 && from[2] <= 0xbf ? 3 : 2;
+            *to++ = 0xff;
+        }
+        else {
+            *to++ = *from++;
+        }
+    }
+    return to - text;
+}

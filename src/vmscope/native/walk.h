@@ -75,4 +75,8 @@ int64_t walk_long(const Walk *walk, const WalkEntry *entry);
 /* How many bytes of the entry's vector are text: "" for one byte, else up to a NUL or all of them. */
 int64_t walk_text_length(const Walk *walk, const WalkEntry *entry);
 
+/* Java takes the two or three bytes of a surrogate for one malformed character, Python's UTF-8 each byte
+ * for one: leaves one byte of each, which is just as malformed. Returns the new length. */
+int64_t walk_squeeze(unsigned char *text, int64_t length);
+
 #endif

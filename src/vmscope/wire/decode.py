@@ -168,6 +168,18 @@ def values(buffer: Buffer) -> dict[str, int | str]:
     return native.read(buffer, found.entry_offset, found.big)
 
 
+def prologue_values(found: Prologue, size: int) -> dict[str, int]:
+    """The counters that the JDK's reader makes of a prologue and the region's size. An entry of the same name wins."""
+    return {
+        "sun.perfdata.majorVersion": found.major,
+        "sun.perfdata.minorVersion": found.minor,
+        "sun.perfdata.overflow": found.overflow,
+        "sun.perfdata.size": size,
+        "sun.perfdata.timestamp": found.mod_time_stamp,
+        "sun.perfdata.used": found.used,
+    }
+
+
 def prologue(buffer: Buffer) -> Prologue:
     """What stands before the entries. MagicError, VersionError; StructureError when the buffer is too short."""
     with memoryview(buffer) as view:
