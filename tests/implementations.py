@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from vmscope.native import collector, mirror, slots
+from vmscope.native import collector, mirror, slots, walk
 
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",
-    **{name: getattr(module, name) for module in (slots, mirror, collector) for name in module.__all__},
+    **{name: getattr(module, name) for module in (slots, mirror, collector, walk) for name in module.__all__},
 )
 
 

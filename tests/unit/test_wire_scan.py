@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import sys
 import threading
 from typing import Any
@@ -12,22 +11,17 @@ import pytest
 
 from tests import corpus
 from tests.corpus import build
+from tests.implementations import both
 from vmscope.errors import EntryTypeError, FormatError, StructureError
-from vmscope.native import walk as twin
 
 A, B = build.entry(b"a", 7, units=4, variability=2), build.entry(b"text", b"hello\0", flags=3, variability=3)
 REGION = build.region([A, B], size=256)
 ENTRIES = [(32, "a", ord("J"), 4, 2, 1, 0, 56), (64, "text", ord("B"), 5, 3, 3, 6, 89)]
 
 
-@pytest.fixture(params=["c", "python"])
+@pytest.fixture(params=both())
 def native(request: pytest.FixtureRequest) -> Any:
-    if request.param == "python":
-        return twin
-    try:
-        return importlib.import_module("vmscope.native._native")
-    except ImportError:
-        pytest.skip("the extension is not built")
+    return request.param
 
 
 def test_scan_gives_entries_and_where_the_next_one_would_be(native: Any) -> None:
