@@ -16,7 +16,6 @@ from vmscope.counters import identity
 from vmscope.counters.registry import REGISTRY
 from vmscope.counters.standard import Standard
 from vmscope.errors import DiskFull, VMScopeError
-from vmscope.memory import publish
 from vmscope.memory.region import Region
 
 TYPE_CHECKING = False
@@ -123,7 +122,7 @@ class VirtualMachine:
             self.reason = "switched off by -XX:+PerfDisableSharedMem"
             return
         try:
-            publish.open_file(region)
+            region.publish()
         except (VMScopeError, OSError) as error:
             self.reason = str(error)
             _log("warning" if isinstance(error, DiskFull) else "debug", "no shared region: %s", error)

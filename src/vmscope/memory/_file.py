@@ -16,7 +16,6 @@ not on a descriptor, so the program neither sees nor closes it, and a forked chi
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 
@@ -194,7 +193,7 @@ def _in_place(directory: Directory, name: str, path: str, image: Buffer) -> Regi
 def _fill(fd: int, image: Buffer) -> None:
     """Locks the file and writes every byte, so that a full disk shows now and not at a later write."""
     os.fchmod(fd, 0o600)  # whatever the umask
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    native.lock_file(fd)
     _write(fd, image)
 
 
@@ -207,7 +206,7 @@ def _write(fd: int, image: Buffer) -> None:
 
 def _locked(fd: int) -> bool:
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        native.lock_file(fd)
     except BlockingIOError:
         return False
     return True

@@ -8,10 +8,10 @@ dead pid. A live pid outweighs a missing lock: VMs of the JDK 8 era take none.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 
+from vmscope import native
 from vmscope.memory._directory import Directory
 
 _LARGEST_PID = 2**31 - 1  # of pid_t; a number beyond is nobody's, and must not wrap round to somebody's
@@ -50,7 +50,7 @@ def _clean_one(directory_fd: int, name: str, own_pid: int) -> bool:
         opened = os.fstat(fd)
         if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:
             return False
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        native.lock_file(fd)
         # Looked at again under the lock: a new process of this pid may have made a file of its own meanwhile.
         if pid != own_pid and _lives(pid):
             return False

@@ -1,4 +1,4 @@
-"""The region of this process: its image, and the allocation of entries in it.
+"""The region of this process: its image, the allocation of entries in it, and its file.
 
 Entries are appended and never removed. One that does not fit is counted in `overflow` and its counter
 goes on working unseen, as in HotSpot; a later, smaller one may still fit.
@@ -11,11 +11,8 @@ from _thread import RLock
 from time import monotonic_ns
 
 from vmscope import native
+from vmscope.memory import _directory, _file, _stale
 from vmscope.wire import encode
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from vmscope.memory._file import RegionFile
 
 PROLOGUE = 32
 _ACCESSIBLE = 7
@@ -35,7 +32,7 @@ class Region:
         self.epoch = monotonic_ns()
         self.mirror = native.Mirror(self.capacity, self.epoch)
         self.mirror.image[:PROLOGUE] = encode.prologue()
-        self.file: RegionFile | None = None
+        self.file: _file.RegionFile | None = None
         self.num_entries = 0
         self.overflow = 0
         self._top = PROLOGUE
@@ -88,6 +85,14 @@ class Region:
     def set_accessible(self) -> None:
         """Says that start-up is over: readers may look."""
         self.mirror.image[_ACCESSIBLE] = 1
+
+    def publish(self) -> None:
+        """Makes the file of this process and tells the mirror. Raises VMScopeError where there can be none."""
+        pid = os.getpid()
+        with _directory.open_directory() as directory:
+            _stale.clean(directory, pid)
+            self.file = _file.create(directory, pid, self.mirror.image)
+        self.mirror.set_file(os.fsencode(self.file.path), self.file.device, self.file.inode)
 
     def after_fork(self) -> None:
         """In a forked child: the file and the lock are the parent's."""

@@ -1,4 +1,4 @@
-/* lock_mapping: a mapping that keeps a file open, and so its flock held, without a descriptor.
+/* lock_file, and lock_mapping: a mapping that keeps a file open, and so its flock held, without a descriptor.
  *
  * The descriptor that was mapped may be closed at once: nothing of ours is left for the program to see,
  * to close by accident or to pass on. MADV_DONTFORK keeps a forked child from holding the lock for as long
@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 
 typedef struct {
@@ -106,6 +107,24 @@ static PyType_Spec lock_mapping_spec = {
     .slots = lock_mapping_slots,
 };
 
+static PyObject *
+lock_file(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    int fd = PyObject_AsFileDescriptor(number);
+    if (fd < 0) {
+        return NULL;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef lockmap_functions[] = {
+    {"lock_file", lock_file, METH_O, "Takes the file's flock, exclusive, at once: BlockingIOError where another has it."},
+    {NULL, NULL, 0, NULL},
+};
+
 static int watching; /* the error of pthread_atfork, or 0 */
 
 static void
@@ -125,6 +144,9 @@ vmscope_add_lockmap(PyObject *module)
         return -1;
     }
     PyTypeObject *type = vmscope_add_type(module, &lock_mapping_spec, NULL);
-    Py_XDECREF(type);
-    return type == NULL ? -1 : 0;
+    if (type == NULL) {
+        return -1;
+    }
+    Py_DECREF(type);
+    return PyModule_AddFunctions(module, lockmap_functions);
 }

@@ -1,4 +1,4 @@
-"""The twin of lockmap.c: `lock_mapping`, a mapping that keeps a file open, and its flock held.
+"""The twin of lockmap.c: `lock_file`, and `lock_mapping`, a mapping that keeps a file open, and its flock held.
 
 Other than the extension's it is inherited by a forked child until the child closes it, and before
 Python 3.13 it keeps a descriptor (close-on-exec).
@@ -6,10 +6,16 @@ Python 3.13 it keeps a descriptor (close-on-exec).
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import sys
 
-__all__ = ["lock_mapping"]
+__all__ = ["lock_file", "lock_mapping"]
+
+
+def lock_file(fd: int, /) -> None:
+    """Takes the file's flock, exclusive, at once: BlockingIOError where another has it."""
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def lock_mapping(fd: int, length: int, /) -> mmap.mmap:

@@ -1,17 +1,22 @@
-"""v2.0 bytes from values, in either byte order, as HotSpot lays them out."""
+"""v2.0 bytes from values, in either byte order, as HotSpot lays them out (layout.py has the structs).
+
+Spelt with `int.to_bytes`: every start of a process comes through here, and `struct` would have to be loaded for it.
+"""
 
 from __future__ import annotations
 
 import sys
-from struct import Struct
 
 from ..errors import CounterNameError
-from .layout import BIG_ENDIAN, ENTRY_HEADER, ENTRY_HEADER_SIZE, LITTLE_ENDIAN, MAGIC, PROLOGUE, PROLOGUE_SIZE
+from .layout import BIG_ENDIAN, ENTRY_HEADER_SIZE, LITTLE_ENDIAN, MAGIC, PROLOGUE_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Order = Literal["big", "little"]
 
 NATIVE_BIG = sys.byteorder == "big"
-
-_PROLOGUES = (Struct("<" + PROLOGUE), Struct(">" + PROLOGUE))
-_HEADERS = (Struct("<" + ENTRY_HEADER), Struct(">" + ENTRY_HEADER))
 
 _LONG = ord("J")
 _BYTE = ord("B")
@@ -27,17 +32,17 @@ def prologue(
     big: bool = NATIVE_BIG,
 ) -> bytes:
     """The 32 bytes before the first entry. `used` counts them too, once there is an entry."""
-    return _PROLOGUES[big].pack(
-        MAGIC,
-        BIG_ENDIAN if big else LITTLE_ENDIAN,
-        2,
-        0,
-        accessible,
-        used,
-        overflow,
-        mod_time_stamp,
-        PROLOGUE_SIZE,
-        num_entries,
+    order: Order = "big" if big else "little"
+    return b"".join(
+        (
+            MAGIC,
+            bytes((BIG_ENDIAN if big else LITTLE_ENDIAN, 2, 0, accessible)),
+            used.to_bytes(4, order),
+            overflow.to_bytes(4, order),
+            mod_time_stamp.to_bytes(8, order, signed=True),
+            PROLOGUE_SIZE.to_bytes(4, order),
+            num_entries.to_bytes(4, order),
+        )
     )
 
 
@@ -60,17 +65,27 @@ def entry(
     """One entry: a `J` scalar for an int, a `B` vector of max(capacity, len + 1) bytes for bytes.
 
     The capacity counts the closing NUL. Raises CounterNameError for a name that holds anything but
-    printable ASCII without blanks; struct.error or OverflowError for a number that its field cannot hold.
+    printable ASCII without blanks; OverflowError or ValueError for a number that its field cannot hold.
     """
     if not name or not name.isascii() or not name.isprintable() or " " in name:
         raise CounterNameError(f"counter name {name!r} is not printable ASCII without blanks; choose another")
+    order: Order = "big" if big else "little"
     if isinstance(value, int):
         data_type, vector_length = _LONG, 0
-        data = value.to_bytes(8, "big" if big else "little", signed=True)
+        data = value.to_bytes(8, order, signed=True)
     else:
         data_type, vector_length = _BYTE, max(capacity, len(value) + 1)
         data = value.ljust(vector_length, b"\0")
     start = data_offset(name, data_type)
     length = (start + len(data) + 7) & ~7
-    header = _HEADERS[big].pack(length, ENTRY_HEADER_SIZE, vector_length, data_type, flags, units, variability, start)
-    return (header + name.encode("ascii")).ljust(start, b"\0") + data.ljust(length - start, b"\0")
+    header = b"".join(
+        (
+            length.to_bytes(4, order),
+            ENTRY_HEADER_SIZE.to_bytes(4, order),
+            vector_length.to_bytes(4, order),
+            bytes((data_type, flags, units, variability)),
+            start.to_bytes(4, order),
+            name.encode("ascii"),
+        )
+    )
+    return header.ljust(start, b"\0") + data.ljust(length - start, b"\0")
