@@ -37,11 +37,11 @@ def prologue(
         (
             MAGIC,
             bytes((BIG_ENDIAN if big else LITTLE_ENDIAN, 2, 0, accessible)),
-            used.to_bytes(4, order),
-            overflow.to_bytes(4, order),
+            used.to_bytes(4, order, signed=True),
+            overflow.to_bytes(4, order, signed=True),
             mod_time_stamp.to_bytes(8, order, signed=True),
             PROLOGUE_SIZE.to_bytes(4, order),
-            num_entries.to_bytes(4, order),
+            num_entries.to_bytes(4, order, signed=True),
         )
     )
 
@@ -65,7 +65,7 @@ def entry(
     """One entry: a `J` scalar for an int, a `B` vector of max(capacity, len + 1) bytes for bytes.
 
     The capacity counts the closing NUL. Raises CounterNameError for a name that holds anything but
-    printable ASCII without blanks; OverflowError or ValueError for a number that its field cannot hold.
+    printable ASCII without blanks; OverflowError for a number that its field cannot hold.
     """
     if not name or not name.isascii() or not name.isprintable() or " " in name:
         raise CounterNameError(f"counter name {name!r} is not printable ASCII without blanks; choose another")
@@ -83,7 +83,10 @@ def entry(
             length.to_bytes(4, order),
             ENTRY_HEADER_SIZE.to_bytes(4, order),
             vector_length.to_bytes(4, order),
-            bytes((data_type, flags, units, variability)),
+            data_type.to_bytes(1, order),
+            flags.to_bytes(1, order, signed=True),
+            units.to_bytes(1, order, signed=True),
+            variability.to_bytes(1, order, signed=True),
             start.to_bytes(4, order),
             name.encode("ascii"),
         )
