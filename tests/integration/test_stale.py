@@ -325,7 +325,7 @@ def test_kill_at_any_moment_leaves_a_whole_file_or_none(tmp_path: Path) -> None:
             else:
                 outcomes["none"] += 1
             left = [path for path in tree(folder) if not path.endswith(f"/{{child}}")]
-            assert left == [folder + "/hsperfdata_{USER}"], left
+            assert set(left) <= {{folder + "/hsperfdata_{USER}"}}, left  # a kill may come before the directory
             with _directory.open_directory(tmp=folder) as directory:
                 _stale.clean(directory, os.getpid())
                 assert os.listdir(directory.fd) == []
