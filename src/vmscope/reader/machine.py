@@ -5,13 +5,13 @@ from __future__ import annotations
 from vmscope.errors import VMScopeError
 from vmscope.reader.ownership import LIVE, STALE, Locks, Owner, owner
 from vmscope.reader.snapshot import Reader, Snapshot
+from vmscope.wire.decode import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vmscope.reader.attachment import Attachment
-    from vmscope.wire.decode import Entry
 
 CPYTHON = "CPython"
 HOTSPOT = "HotSpot"
@@ -46,7 +46,7 @@ class Counter:
     @property
     def value(self) -> int | str:
         """Read now. Raises StaleRegion when the region is gone."""
-        return self._reader.value(self.entry)
+        return self._reader.value(self.entry.data_type, self.entry.data_offset, self.entry.vector_length)
 
     def __repr__(self) -> str:
         return f"<Counter {self.name}>"
@@ -55,16 +55,18 @@ class Counter:
 class Counters:
     """A VM's counters by name, as a read-only mapping; those that are added later are found too."""
 
-    __slots__ = ("_known", "_reader")
+    __slots__ = ("_known", "_reader", "_seen")
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._known: dict[str, Counter] = {}
+        self._seen = 0
 
     def _all(self) -> dict[str, Counter]:
-        entries = self._reader.structure().entries
-        if len(entries) != len(self._known):
-            self._known = {entry.name: Counter(self._reader, entry) for entry in entries}
+        rows = self._reader.structure().rows
+        if len(rows) != self._seen:
+            self._seen = len(rows)
+            self._known = {row[1]: Counter(self._reader, Entry(*row)) for row in rows}
         return self._known
 
     def __getitem__(self, name: str) -> Counter:
@@ -119,7 +121,7 @@ class VM:
         if attachment.pid is None or attachment.nspid is None:
             self._owner = Owner(STALE, 0)
         else:
-            self._owner = owner(attachment.pid, attachment.nspid, attachment.found, self._first(), locks)
+            self._owner = owner(attachment.pid, attachment.nspid, attachment.found, locks, self._first)
         return self._owner
 
     @property

@@ -15,7 +15,9 @@ from vmscope.reader.process import Process, namespace_pids, process, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    Values = Mapping[str, int | str]
 
 LIVE = "live"
 STALE = "stale"  # the writer has ended, or nothing of it can be seen from here
@@ -61,8 +63,11 @@ class Owner:
         self.pid = pid
 
 
-def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int | str], locks: Locks) -> Owner:
-    """Who wrote the file `found`, which is named `nspid` and should be process `pid`'s."""
+def owner(pid: int, nspid: int, found: os.stat_result, locks: Locks, values: Callable[[], Values]) -> Owner:
+    """Who wrote the file `found`, which is named `nspid` and should be process `pid`'s.
+
+    `values` gives the region's; it is only called when nobody holds the lock, and what it raises comes out.
+    """
     holders = locks.holders(found.st_dev, found.st_ino)
     if pid in holders:
         return Owner(LIVE, pid)
@@ -81,13 +86,12 @@ def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int 
         return Owner(STALE, pid)
     except AccessDenied:
         return Owner(LIVE, pid)  # hidden, but there, and the file could be read: its user may be trusted
-    return Owner(LIVE if _wrote(candidate, found, values) else STALE, pid)
+    alive = candidate.alive and _wrote(candidate, found, values())
+    return Owner(LIVE if alive else STALE, pid)
 
 
-def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int | str]) -> bool:
+def _wrote(candidate: Process, found: os.stat_result, values: Values) -> bool:
     """Whether this process wrote a file that nobody holds a lock on."""
-    if not candidate.alive:
-        return False
     ticks = values.get(START_TICKS)
     if isinstance(ticks, int) and ticks:
         return ticks == candidate.start_ticks

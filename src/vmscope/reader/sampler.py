@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from array import array
 
 from vmscope import native
-from vmscope.errors import StaleRegion, VMScopeError
+from vmscope.errors import VMScopeError
+from vmscope.reader.snapshot import swap, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from vmscope.reader.machine import VM
 
-_WATCHED = array("q", [0, 8, 16, 24])  # the prologue's words: any change of structure shows there
+_WATCHED = words("i", [0, 8, 16, 24])  # the prologue's words: any change of structure shows there
 _BIG = sys.byteorder == "big"
 
 
@@ -31,10 +31,9 @@ class Sampler:
         self.lost: list[VM] = []
         self.index: list[int] = []
         self.layouts = 0
-        self._buffer = array("q")
-        self._watch = array("q")
-        self._known = array("q")
-        self._jobs: list[tuple[native.Mapping, array[int]]] = []
+        self._buffer = self._watch = self._known = words("q", [])
+        self._jobs: list[tuple[native.Mapping, memoryview]] = []
+        self._watching: list[tuple[native.Mapping, memoryview]] = []
         self._swapped: list[tuple[int, int]] = []
         self._lay_out()
 
@@ -43,52 +42,44 @@ class Sampler:
         return self.vms[position].reader.structure().names
 
     def sample(self) -> memoryview:
-        """Reads every number once. The buffer is overwritten by the next sample."""
+        """Reads every number once. The buffer is overwritten by the next sample, but for a new layout."""
         while True:
             lost = native.Mapping.gather_all(self._jobs, self._buffer)
             lost += native.Mapping.gather_all(self._watching, self._watch)
             if not lost and self._watch == self._known:
                 break
-            if lost:
-                self._lose(sorted(set(lost)))
+            for position in sorted(set(lost), reverse=True):
+                self.lost.append(self.vms.pop(position))
             self._lay_out()
         for start, end in self._swapped:
-            part = self._buffer[start:end]
-            part.byteswap()
-            self._buffer[start:end] = part
-        return memoryview(self._buffer)
-
-    def _lose(self, positions: list[int]) -> None:
-        for position in reversed(positions):
-            self.lost.append(self.vms.pop(position))
+            swap(self._buffer[start:end])
+        return self._buffer.toreadonly()
 
     def _lay_out(self) -> None:
         """Looks at every structure, and makes the buffer for it."""
         self.layouts += 1
         self.index, self._jobs, self._swapped = [], [], []
+        shared: dict[bytes, memoryview] = {}  # VMs of one kind have one layout: it then stays in the cache
+        vms, self.vms = self.vms, []
         total = 0
-        kept = []
-        for vm in self.vms:
+        for vm in vms:
             try:
                 structure = vm.reader.structure()
-            except StaleRegion:
-                self.lost.append(vm)
-                continue
             except VMScopeError:
                 self.lost.append(vm)
                 continue
             if not structure.plain:
                 self.lost.append(vm)
                 continue
-            kept.append(vm)
+            self.vms.append(vm)
             self.index.append(total)
-            self._jobs.append((vm.reader.mapping, structure.offsets))
+            offsets = structure.offsets
+            self._jobs.append((vm.reader.mapping, shared.setdefault(offsets.tobytes(), offsets)))
             if structure.prologue.big != _BIG:
-                self._swapped.append((total, total + len(structure.offsets)))
-            total += len(structure.offsets)
-        self.vms = kept
-        self._buffer = array("q", bytes(8 * total))
+                self._swapped.append((total, total + len(offsets)))
+            total += len(offsets)
+        self._buffer = words("q", [0] * total)
         self._watching = [(mapping, _WATCHED) for mapping, _ in self._jobs]
-        self._watch = array("q", bytes(8 * len(_WATCHED) * len(kept)))
-        self._known = array("q", self._watch)
+        self._known = words("q", [0] * len(_WATCHED) * len(self.vms))
+        self._watch = words("q", [0] * len(self._known))
         native.Mapping.gather_all(self._watching, self._known)

@@ -2,25 +2,29 @@
 
 The structure (which entries there are, and where) is copied and parsed once, checked against the prologue,
 and kept. Later reads look at the prologue and the values only, and go on from the saved next entry when
-there are more. A number is loaded whole, a text is read until two reads agree. A set of values is no
-transaction, and nobody pretends it is.
+there are more. A number is loaded whole; a text that changes is read until two reads agree, but for the
+first time. A set of values is no transaction, and nobody pretends it is.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from array import array
+from struct import pack, unpack
 
 from vmscope import native
 from vmscope.errors import FormatError, StaleRegion, StructureError
 from vmscope.reader.ownership import BEGIN_TIME, START_TICKS
 from vmscope.wire import decode
-from vmscope.wire.decode import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.wire.decode import Prologue, Region
+    from typing import Literal
+
+    from vmscope.wire.decode import Prologue
+
+    # offset, name, data_type, units, variability, flags, vector_length, data_offset
+    Row = tuple[int, str, int, int, int, int, int, int]
 
 RETRIES = 10  # more copies of the structure, until one was not changed meanwhile
 MAX_COPY = 64 << 20  # bytes: no structure needs more
@@ -43,7 +47,6 @@ class Structure:
 
     __slots__ = (
         "constants",
-        "entries",
         "head",
         "names",
         "next_offset",
@@ -52,44 +55,71 @@ class Structure:
         "plain",
         "prologue",
         "retries",
+        "rows",
         "settled",
         "texts",
     )
 
-    def __init__(self, region: Region, data: bytes, *, retries: int, settled: bool) -> None:
-        self.prologue = region.prologue
-        self.head = data[:_PROLOGUE_SIZE]
+    def __init__(self, copy: Copy, *, retries: int, settled: bool) -> None:
+        self.prologue = copy.prologue
+        self.head = copy.data[:_PROLOGUE_SIZE]
         self.retries = retries
         self.settled = settled
-        self.entries: list[Entry] = []
+        self.rows: list[Row] = []
         self.names: list[str] = []  # of the numbers, in the order of `offsets`
-        self.offsets = array("q")
-        self.texts: list[Entry] = []  # those that can change
+        self.offsets = words("i", [])
+        self.texts: list[tuple[str, int, int]] = []  # name, offset, length of those that can change
         self.constants: dict[str, int | str] = {}  # the texts that cannot
         self.plain = True  # False: names that occur twice, or numbers that no word holds
-        self.extend(region.entries, region.next_offset, data)
+        self.extend(copy)
 
-    def extend(self, entries: list[Entry], next_offset: int, data: bytes) -> None:
-        for entry in entries:
-            start = entry.data_offset
-            if entry.data_type == _LONG:
-                self.names.append(entry.name)
-                self.offsets.append(start)
+    def extend(self, copy: Copy) -> None:
+        """Takes in the rows of a copy, which follow those that are known."""
+        offsets = self.offsets.tolist()
+        for _, name, data_type, _, variability, _, length, start in copy.rows:
+            if data_type == _LONG:
+                self.names.append(name)
+                offsets.append(start)
                 self.plain = self.plain and start % 8 == 0
-                continue
-            text = _text(data[start : start + entry.vector_length])
-            if entry.variability == _CONSTANT and text:
-                self.constants[entry.name] = text
-            else:  # an empty one too: HotSpot writes the text after the entry
-                self.texts.append(entry)
-        self.entries += entries
-        self.next_offset = next_offset
-        self.numbers = array("q", bytes(8 * len(self.names)))
-        self.plain = self.plain and len({entry.name for entry in self.entries}) == len(self.entries)
+            elif variability == _CONSTANT and (text := _text(copy.data[start : start + length])):
+                self.constants[name] = text
+            else:  # an empty constant too: HotSpot writes the text after the entry
+                self.texts.append((name, start, length))
+        self.rows += copy.rows
+        self.prologue = copy.prologue
+        self.head = copy.data[:_PROLOGUE_SIZE]
+        self.next_offset = copy.next_offset
+        self.offsets = words("i", offsets)
+        self.numbers = words("q", [0] * len(offsets))
+        count = len(self.names) + len(self.texts) + len(self.constants)
+        names = {*self.names, *self.constants, *(name for name, _, _ in self.texts)}
+        self.plain = self.plain and len(names) == count == len(self.rows)
 
-    @property
-    def last(self) -> Entry | None:
-        return self.entries[-1] if self.entries else None
+
+class Copy:
+    """A copy of a region's used part, and the entries in it; where `error` says why, there are none."""
+
+    __slots__ = ("data", "error", "next_offset", "prologue", "rows")
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self.data = data
+        self.prologue = decode.prologue(data)
+        self.rows: list[Row] = []
+        self.next_offset = 0
+        self.error: FormatError | None = None
+        try:
+            if self.prologue.major == 1:
+                from vmscope.wire import version1
+
+                self.rows, self.next_offset = version1.scan(data, self.prologue.big)
+            else:
+                self.rows, self.next_offset = native.scan(data, start or self.prologue.entry_offset, self.prologue.big)
+        except FormatError as error:
+            self.error = error
+
+    def has_all(self, head: Prologue, known: int = 0) -> bool:
+        """Whether it holds as many entries as the prologue had said; `known` came before it."""
+        return self.error is None and known + len(self.rows) >= head.num_entries
 
 
 class Snapshot:
@@ -116,13 +146,14 @@ class Reader:
     another process's region by now.
     """
 
-    __slots__ = ("_born", "_path", "_pid", "_structure", "mapping")
+    __slots__ = ("_born", "_looked", "_path", "_pid", "_structure", "mapping")
 
     def __init__(self, mapping: native.Mapping, path: str, pid: int | None = None) -> None:
         self.mapping = mapping
         self._path = path
         self._pid = pid
         self._structure: Structure | None = None
+        self._looked = False
         self._born: tuple[object, object] = (0, 0)
 
     # -- values
@@ -133,23 +164,43 @@ class Reader:
 
     def values(self) -> dict[str, int | str]:
         """Every value by name, read now; of two entries with one name the last counts."""
+        if self._structure is None and not self._looked:
+            self._looked = True  # most regions are read once: the structure is for those that are read again
+            values = self._look()
+            if values is not None:
+                return values
         structure = self.structure()
         if not structure.plain:
             return decode.values(self._read(0, self._whole()))
         self.load(structure)
-        values: dict[str, int | str] = dict(zip(structure.names, structure.numbers, strict=True))
+        values = dict(zip(structure.names, structure.numbers, strict=True))
         values.update(structure.constants)
-        for entry in structure.texts:
-            values[entry.name] = self._changing_text(entry)
+        for name, start, length in structure.texts:
+            values[name] = self._changing_text(start, length)
         self._same_owner(structure, values)
         return values
 
-    def value(self, entry: Entry) -> int | str:
+    def _look(self) -> dict[str, int | str] | None:
+        """The values straight from one copy, without a structure; None where that copy may not be all."""
+        head = self.prologue()
+        if head.major != 2 or not _PROLOGUE_SIZE <= head.used <= self._whole():
+            return None
+        data = self._read(0, head.used)
+        try:
+            values = native.read(data, head.entry_offset, head.big)
+        except FormatError:
+            return None
+        if len(values) < head.num_entries or self._goes_on(head.used) or not _same(head, self.prologue()):
+            return None
+        self._born = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
+        return values
+
+    def value(self, data_type: int, start: int, length: int) -> int | str:
         """One entry's value, read now."""
-        if entry.data_type != _LONG:
-            return self._changing_text(entry)
-        raw = self._read(entry.data_offset, 8)
-        return int.from_bytes(raw, "big" if self.structure().prologue.big else "little", signed=True)
+        if data_type != _LONG:
+            return self._changing_text(start, length)
+        raw = self._read(start, 8)
+        return int.from_bytes(raw, "big" if self.prologue().big else "little", signed=True)
 
     def load(self, structure: Structure) -> None:
         """Reads the numbers of a plain structure into its `numbers`."""
@@ -158,13 +209,13 @@ class Reader:
         except OSError:
             raise self._stale("was truncated") from None
         if structure.prologue.big != _BIG:
-            structure.numbers.byteswap()
+            swap(structure.numbers)
 
-    def _changing_text(self, entry: Entry) -> str:
+    def _changing_text(self, start: int, length: int) -> str:
         # Long texts are not written in one go: two reads that agree are one text, as far as can be told.
-        raw = self._read(entry.data_offset, entry.vector_length)
+        raw = self._read(start, length)
         for _ in range(_TEXT_READS):
-            again = self._read(entry.data_offset, entry.vector_length)
+            again = self._read(start, length)
             if again == raw:
                 break
             raw = again
@@ -209,64 +260,61 @@ class Reader:
         return known
 
     def _parse(self) -> Structure:
-        """Copies the structure until a copy was complete and not changed meanwhile, RETRIES times at most."""
+        """Copies the structure until a copy was complete and not changed meanwhile, RETRIES times more at most."""
         retries = 0
         while True:
             head = self.prologue()
-            data, region, error = self._decode(head.used)
+            copy = self._copy(head.used)
             unchanged = _same(head, self.prologue())
-            if unchanged and (_incomplete(head, region) or self._goes_on(len(data))):
-                data, region, error = self._decode(0)  # like the JDK's reader, which does not look at `used`
+            if unchanged and (not copy.has_all(head) or self._goes_on(len(copy.data))):
+                copy = self._copy(0)  # all of it, like the JDK's reader, which does not look at `used`
                 unchanged = _same(head, self.prologue())
-            complete = region is not None and not _incomplete(head, region)
-            if region is not None and complete and unchanged:
-                return Structure(region, data, retries=retries, settled=True)
+            complete = copy.has_all(head)
+            if complete and unchanged:
+                return Structure(copy, retries=retries, settled=True)
             if retries == RETRIES:
-                # Nothing moves: then it is no half-written entry, and this is all there is. Or the owner adds
-                # without pause: what it had added before the copy is all here.
-                if region is not None and (unchanged or complete):
-                    return Structure(region, data, retries=retries, settled=unchanged)
-                raise error or self._named(
-                    StructureError(f"the region changed in each of {RETRIES} copies: {self._path}")
-                )
+                if copy.error is not None:
+                    raise self._named(copy.error)
+                # Nothing moves: then this is all there is, whatever the prologue counts. Or the owner adds
+                # without pause: then what it had added before the copy is all here.
+                if unchanged or complete:
+                    return Structure(copy, retries=retries, settled=unchanged)
+                raise self._named(StructureError(f"the region changed in each of {RETRIES} copies: {self._path}"))
             time.sleep(_PAUSES[retries])
             retries += 1
 
-    def _decode(self, used: int) -> tuple[bytes, Region | None, FormatError | None]:
-        """The first `used` bytes, or all where that is no sensible number, and what they mean."""
+    def _copy(self, used: int, start: int = 0) -> Copy:
+        """The first `used` bytes, or all where that is no sensible number."""
         whole = self._whole()
         data = self._read(0, used if _PROLOGUE_SIZE <= used <= whole else whole)
         try:
-            return data, decode.decode(data), None
+            return Copy(data, start)
         except FormatError as error:
-            return data, None, self._named(error)
+            raise self._named(error) from None
 
     def _grown(self, known: Structure) -> Structure:
         """The structure after the prologue has changed."""
         head = self.prologue()
         if head.num_entries < known.prologue.num_entries or head.used < known.prologue.used:
             raise self._stale("was made anew")
-        last = known.last
-        if head.major != 2 or last is None or head.used > self._whole():
+        if head.major != 2 or not known.rows or not _PROLOGUE_SIZE <= head.used <= self._whole():
             return self._parse()
-        data = self._read(0, head.used)
-        try:
-            end, _ = native.scan(data[: known.next_offset], last.offset, head.big)
-            entries, next_offset = native.scan(data, known.next_offset, head.big)
-        except FormatError:
+        last = known.rows[-1]
+        copy = self._copy(head.used, last[0])
+        if copy.error is not None:
             return self._parse()
-        if len(end) != 1 or end[0][:2] != (last.offset, last.name):
+        if copy.rows[:1] != [last]:
             raise self._stale("was made anew")
-        if len(known.entries) + len(entries) < head.num_entries or not _same(head, self.prologue()):
+        del copy.rows[:1]
+        if not copy.has_all(head, len(known.rows)) or not _same(head, self.prologue()):
             return self._parse()
-        known.extend([Entry(*entry) for entry in entries], next_offset, data)
-        known.prologue = head
-        known.head = data[:_PROLOGUE_SIZE]
+        known.extend(copy)
         return known
 
     def _goes_on(self, end: int) -> bool:
-        """Whether something stands behind the used part, where a zero length should end it."""
-        return end + 4 <= self._whole() and any(self._read(end, 4))
+        """Whether something stands behind the used part, where a zero length or nothing should end it."""
+        left = min(self._whole() - end, 4)
+        return left > 0 and (left < 4 or any(self._read(end, 4)))
 
     def _whole(self) -> int:
         return min(self.mapping.size, MAX_COPY)
@@ -293,12 +341,19 @@ class Reader:
         return error
 
 
+def words(code: Literal["i", "q"], numbers: list[int]) -> memoryview:
+    """A writable row of int32 ("i") or int64 ("q"). Not an array.array: that module imports collections."""
+    return memoryview(bytearray(pack(f"={len(numbers)}{code}", *numbers))).cast(code)
+
+
+def swap(numbers: memoryview) -> None:
+    """Turns a row of int64 into the other byte order."""
+    for index, number in enumerate(unpack(f"{'<' if _BIG else '>'}{len(numbers)}q", numbers)):
+        numbers[index] = number
+
+
 def _same(a: Prologue, b: Prologue) -> bool:
     return (a.used, a.num_entries, a.mod_time_stamp) == (b.used, b.num_entries, b.mod_time_stamp)
-
-
-def _incomplete(head: Prologue, region: Region | None) -> bool:
-    return region is None or len(region.entries) < head.num_entries
 
 
 def _text(raw: bytes) -> str:
