@@ -1,0 +1,98 @@
+"""Tables for people: aligned columns, cut at the terminal's width, and numbers with their units."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+
+
+class Column:
+    """A column's title, and whether its cells stand at the right, as numbers do."""
+
+    __slots__ = ("right", "title")
+
+    def __init__(self, title: str, *, right: bool = False) -> None:
+        self.title = title
+        self.right = right
+
+
+class Screen:
+    """Where a table goes: `width` is None and `colour` False where that is no terminal."""
+
+    __slots__ = ("colour", "terminal", "width")
+
+    def __init__(self) -> None:
+        self.terminal = sys.stdout.isatty()
+        self.width: int | None = None
+        self.colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        if self.terminal:
+            columns = os.environ.get("COLUMNS", "")
+            self.width = int(columns) if columns.isdecimal() and int(columns) else os.get_terminal_size(1).columns
+
+    def clear(self) -> None:
+        """Empties a terminal before the next picture; elsewhere one picture follows another after a blank line."""
+        sys.stdout.write(_CLEAR if self.terminal else "\n")
+
+
+def render(columns: list[Column], rows: list[list[str]], screen: Screen, *, dim: frozenset[int] = frozenset()) -> str:
+    """The table's lines, title first. `dim` are the numbers of rows that matter less."""
+    cells = [[clean(cell) for cell in row] for row in rows]
+    widths = [max([len(column.title), *(len(row[i]) for row in cells)]) for i, column in enumerate(columns)]
+    lines = [_line([column.title for column in columns], columns, widths, screen)]
+    lines += [_line(row, columns, widths, screen) for row in cells]
+    if screen.colour:
+        lines[0] = _BOLD + lines[0] + _PLAIN
+        for number in dim:
+            lines[number + 1] = _DIM + lines[number + 1] + _PLAIN
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: list[str], columns: list[Column], widths: list[int], screen: Screen) -> str:
+    parts = [
+        cell.rjust(width) if column.right else cell.ljust(width)
+        for cell, column, width in zip(cells, columns, widths, strict=True)
+    ]
+    line = "  ".join(parts).rstrip()
+    if screen.width is not None and len(line) > screen.width:
+        line = line[: screen.width - 1] + "…"
+    return line
+
+
+def clean(text: str) -> str:
+    """Text of another process, fit for a terminal: what is not printable is shown as its escape."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+def size(count: float) -> str:
+    """Bytes, in at most five characters: `512B`, `3.4M`, `128M`."""
+    for unit in "BKMGT":
+        if count < 999.5 or unit == "T":
+            break
+        count /= 1024
+    return f"{count:.0f}{unit}" if unit == "B" or count >= 99.95 else f"{count:.1f}{unit}"
+
+
+def duration(seconds: float) -> str:
+    """`0s`, `4.3ms`, `421ms`, `9.87s`, `12.5s`, `3m05s`, `2h07m`, `5d03h`."""
+    if seconds <= 0:
+        return "0s"
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.1f}ms" if seconds < 0.09995 else f"{seconds * 1000:.0f}ms"
+    if seconds < 59.95:
+        return f"{seconds:.2f}s" if seconds < 9.995 else f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02}s"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
+
+
+def percent(share: float) -> str:
+    return f"{share * 100:.1f}%"

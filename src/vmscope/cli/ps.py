@@ -1,0 +1,175 @@
+"""`vmscope ps`: the Python and Java VMs of this host, one line each."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from vmscope import reader
+from vmscope.cli import _options, _table
+from vmscope.cli._table import Column
+from vmscope.errors import CommandLineError, VMScopeError
+from vmscope.reader.process import process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.reader.process import Process
+
+HELP = """\
+usage: vmscope ps [--all] [--json] [--sort=COLUMN] [--watch[=SECONDS]] [PID ...]
+
+Lists the Python and Java VMs that you may read; as root, everybody's, and those in containers.
+
+  --all            also regions whose writer has ended (stale), or lives where it cannot be seen (foreign)
+  --json           one JSON array instead of the table
+  --sort=COLUMN    by that column (pid, user, kind, version, uptime, threads, rss, cpu, main)
+  --watch[=2]      again and again, every so many seconds, until Ctrl-C
+
+UPTIME is the process's age, CPU the processor time it has used, RSS its resident memory.
+
+example:
+  $ vmscope ps
+   PID  USER  KIND     VERSION                    UPTIME  THREADS    RSS    CPU  MAIN
+  4711  shop  CPython  3.12.1                      9.06s        2  11.4M  200ms  shop
+  4830  root  HotSpot  17.0.15+6-Debian-1deb12u1   9.05s       20  92.5M  140ms  Store
+"""
+
+_COLUMNS = [
+    Column("PID", right=True),
+    Column("USER"),
+    Column("KIND"),
+    Column("VERSION"),
+    Column("UPTIME", right=True),
+    Column("THREADS", right=True),
+    Column("RSS", right=True),
+    Column("CPU", right=True),
+    Column("MAIN"),
+]
+_STATE = Column("STATE")
+_LARGEST_FIRST = ("uptime", "threads", "rss", "cpu")
+_KEYS = ("pid", "user", "kind", "version", *_LARGEST_FIRST, "main")
+
+
+class Row:
+    """A VM and its process, which a stale region does not have."""
+
+    __slots__ = ("cpu", "kind", "main", "path", "pid", "rss", "state", "threads", "uptime", "user", "version")
+
+    def __init__(self, vm: reader.VM, found: Process | None) -> None:
+        self.pid = vm.pid
+        self.user = vm.user
+        self.kind = vm.kind
+        self.version = vm.version
+        self.main = vm.main
+        self.path = vm.path
+        self.state = vm.state
+        self.uptime = None if found is None else found.uptime_seconds
+        self.threads = None if found is None else found.threads
+        self.rss = None if found is None else found.rss
+        self.cpu = None if found is None else found.cpu_seconds
+
+    def cells(self) -> list[str]:
+        return [
+            str(self.pid),
+            self.user,
+            self.kind,
+            self.version,
+            "-" if self.uptime is None else _table.duration(self.uptime),
+            "-" if self.threads is None else str(self.threads),
+            "-" if self.rss is None else _table.size(self.rss),
+            "-" if self.cpu is None else _table.duration(self.cpu),
+            self.main,
+        ]
+
+
+def main(args: list[str]) -> int:
+    """Shows the table. 0; 1 when none of the pids asked for is a VM's."""
+    options, words = _options.parse("ps", args, {"--all": None, "--json": None, "--sort": "", "--watch": "2"})
+    pause = _options.seconds("ps", options["--watch"]) if "--watch" in options else 0.0
+    key = options.get("--sort", "pid").lower()
+    if key not in _KEYS:
+        raise CommandLineError(f"ps cannot sort by {key!r}", hint=f"use one of: {', '.join(_KEYS)}")
+    wanted = [_pid(word) for word in words]
+    screen = _table.Screen()
+    status = 0
+    try:
+        while True:
+            rows = _sorted(_rows("--all" in options, wanted), key)
+            status = 0 if not wanted or rows else 1
+            text = _json(rows) if "--json" in options else _text(rows, screen, with_state="--all" in options)
+            if pause and "--json" not in options:
+                screen.clear()
+            if rows or not wanted:
+                sys.stdout.write(text)
+            missing = sorted(set(wanted) - {row.pid for row in rows})
+            if missing:
+                _explain(missing)
+                status = 1
+            if not pause:
+                return status
+            sys.stdout.flush()
+            time.sleep(pause)
+    except KeyboardInterrupt:
+        if not pause:
+            raise
+    return status
+
+
+def _pid(word: str) -> int:
+    if not (word.isascii() and word.isdigit()):
+        raise CommandLineError(f"ps takes pids, not {word!r}", hint="vmscope ps --help shows what it takes")
+    return int(word)
+
+
+def _explain(pids: list[int]) -> None:
+    """Says for each of these pids why it is not in the table."""
+    for pid in pids:
+        try:
+            reader.vm(pid).close()
+        except VMScopeError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            sys.stderr.write(f"vmscope: {error}{hint}\n")
+
+
+def _rows(everything: bool, wanted: list[int]) -> list[Row]:
+    rows = []
+    own = os.getpid()
+    for vm in reader.vms(stale=everything):
+        with vm:
+            if vm.pid == own or (wanted and vm.pid not in wanted):
+                continue
+            try:
+                rows.append(Row(vm, _process(vm)))
+            except VMScopeError:  # it ends just now, or its region is none
+                continue
+    return rows
+
+
+def _process(vm: reader.VM) -> Process | None:
+    return process(vm.pid) if vm.pid and vm.state == "live" else None
+
+
+def _sorted(rows: list[Row], key: str) -> list[Row]:
+    if key in _LARGEST_FIRST:
+        return sorted(rows, key=lambda row: -(getattr(row, key) or 0.0))
+    return sorted(rows, key=lambda row: getattr(row, key))
+
+
+def _text(rows: list[Row], screen: _table.Screen, *, with_state: bool) -> str:
+    columns = [*_COLUMNS[:3], _STATE, *_COLUMNS[3:]] if with_state else _COLUMNS
+    table = []
+    for row in rows:
+        cells = row.cells()
+        table.append([*cells[:3], row.state, *cells[3:]] if with_state else cells)
+    dim = frozenset(number for number, row in enumerate(rows) if row.state != "live")
+    return _table.render(columns, table, screen, dim=dim)
+
+
+def _json(rows: list[Row]) -> str:
+    import json
+
+    return json.dumps([{name: getattr(row, name) for name in _JSON} for row in rows]) + "\n"
+
+
+_JSON = ("pid", "user", "kind", "version", "state", "uptime", "threads", "rss", "cpu", "main", "path")
