@@ -28,12 +28,12 @@ some up to a dot, or a pattern with * ? and []; more of them show what any of th
 PID may also be file:PATH, a saved region.
 
 example:
-  $ vmscope counters 4711 shop sun.gc.collector.0
-  COUNTER                         VALUE
-  shop.sales                             538
-  sun.gc.collector.0.invocations       2,339 events
-  sun.gc.collector.0.name         generation 0
-  sun.gc.collector.0.time         17,212,578 ticks
+$ vmscope counters 4711 shop sun.gc.collector.0
+COUNTER                         VALUE
+shop.sales                             538
+sun.gc.collector.0.invocations       2,339 events
+sun.gc.collector.0.name         generation 0
+sun.gc.collector.0.time         17,212,578 ticks
 """
 
 UNITS = {1: "", 2: "bytes", 3: "ticks", 4: "events", 5: "", 6: "Hz"}

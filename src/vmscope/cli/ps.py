@@ -29,10 +29,10 @@ Lists the Python and Java VMs that you may read; as root, everybody's, and those
 UPTIME is the process's age, CPU the processor time it has used, RSS its resident memory.
 
 example:
-  $ vmscope ps
-   PID  USER  KIND     VERSION                    UPTIME  THREADS    RSS    CPU  MAIN
-  4711  shop  CPython  3.12.1                      9.06s        2  11.4M  200ms  shop
-  4830  root  HotSpot  17.0.15+6-Debian-1deb12u1   9.05s       20  92.5M  140ms  Store
+$ vmscope ps
+ PID  USER  KIND     VERSION                    UPTIME  THREADS    RSS    CPU  MAIN
+4711  shop  CPython  3.12.1                      9.06s        2  11.4M  200ms  shop
+4830  root  HotSpot  17.0.15+6-Debian-1deb12u1   9.05s       20  92.5M  140ms  Store
 """
 
 _COLUMNS = [

@@ -34,14 +34,14 @@ JVM: YOUNG, FULL and CONC are collections, EDEN, OLD and META how much is used, 
 CPU% are shares of the time since the line before, in the first line since the VM's start.
 
 example:
-  $ vmscope stat 4711 1 3
-   UPTIME   GEN0     TIME   GEN1     TIME   GEN2     TIME    GC%  THREADS    RSS   CPU%
-    9.11s   1892   12.9ms    146    6.7ms    145   90.9ms   1.2%        2  11.4M   2.3%
-    10.1s   2105   14.3ms    162    7.4ms    161   99.4ms   1.1%        2  11.4M   2.0%
-    11.2s   2330   17.2ms    180    8.2ms    178    109ms   1.3%        2  11.4M   1.9%
-  $ vmscope stat 4830
-   UPTIME  YOUNG     TIME   FULL     TIME   CONC     TIME    GC%   EDEN    OLD   META   HEAP     OF  THREADS    RSS   CPU%
-    11.3s     14   23.4ms      0       0s      0       0s   0.2%   5.0M  15.9M  77.0K  21.4M  64.0M       20  92.5M   1.3%
+$ vmscope stat 4711 1 3
+ UPTIME   GEN0     TIME   GEN1     TIME   GEN2     TIME    GC%  THREADS    RSS   CPU%
+  9.11s   1892   12.9ms    146    6.7ms    145   90.9ms   1.2%        2  11.4M   2.3%
+  10.1s   2105   14.3ms    162    7.4ms    161   99.4ms   1.1%        2  11.4M   2.0%
+  11.2s   2330   17.2ms    180    8.2ms    178    109ms   1.3%        2  11.4M   1.9%
+$ vmscope stat 4830
+ UPTIME  YOUNG     TIME   FULL     TIME   CONC     TIME    GC%   EDEN    OLD   META   HEAP     OF  THREADS    RSS   CPU%
+  11.3s     14   23.4ms      0       0s      0       0s   0.2%   5.0M  15.9M  77.0K  21.4M  64.0M       20  92.5M   1.3%
 """
 
 _REPEAT = 20  # lines between headers
