@@ -19,10 +19,10 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "scripts"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
 import jdk
 
+ROOT = Path(__file__).resolve().parents[1]
 VMSCOPE = str(Path(sys.executable).with_name("vmscope"))
 PATIENCE = 30.0  # seconds for anything that is waited for
 MIN_ORDERS = 200
@@ -33,13 +33,17 @@ class DemoError(Exception):
 
 
 class Service:
-    """A web service of the demo's own: started, known by the address it prints, stopped by SIGTERM."""
+    """A web service of the demo's own: started, known by the address it prints, stopped by SIGTERM.
 
-    def __init__(self, name: str, command: list[str]) -> None:
+    `path` is what customers ask it for; `{}` in it is the number of the order.
+    """
+
+    def __init__(self, name: str, command: list[str], path: str = "orders/{}") -> None:
         self.name = name
+        self.path = path
         # A session of its own: Ctrl-C is for the demo, which then stops its services in order.
         self.process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True, text=True
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
         )
         self.pid = self.process.pid
         self.address = ""
@@ -69,7 +73,7 @@ class Service:
         said = ""
         while time.monotonic() < end and self.process.poll() is None:
             if select.select([self.process.stdout], [], [], 0.2)[0]:
-                said = self.process.stdout.readline()
+                said += os.read(self.process.stdout.fileno(), 4096).decode(errors="replace")
                 if found := re.search(r"http://[\d.]+:\d+/", said):
                     return found[0]
         raise DemoError(f"the {self.name} did not start; it said {said!r}")
@@ -105,7 +109,7 @@ class Customers:
         while not self._stop.is_set():
             number += 1
             try:
-                with urllib.request.urlopen(f"{service.address}orders/{number}", timeout=PATIENCE) as answer:
+                with urllib.request.urlopen(service.address + service.path.format(number), timeout=PATIENCE) as answer:
                     answer.read()
                 self.orders[service.name] += 1
             except OSError:
@@ -113,13 +117,14 @@ class Customers:
                     time.sleep(0.1)
 
 
-def java_service(home: str) -> list[str]:
+def java_service(home: str) -> Service:
     """A JVM that serves: the shop where the JDK can compile it, else the JDK's own file server."""
     java = os.path.join(home, "bin", "java")
     options = ["-Xmx48m", "-Xmn8m", "-XX:+UseSerialGC"]
     if os.access(os.path.join(home, "bin", "javac"), os.X_OK):
-        return [java, *options, "examples/Shop.java"]
-    return [java, *options, "-m", "jdk.httpserver", "-b", "127.0.0.1", "-p", "0", "-o", "info"]
+        return Service("JVM", [java, *options, "examples/Shop.java"])
+    server = [java, *options, "-m", "jdk.httpserver", "-b", "127.0.0.1", "-p", "0", "-o", "none", "-d", str(ROOT)]
+    return Service("JVM", server, "README.md")
 
 
 def show(title: str, command: list[str], check: Callable[[str], bool], *, lines: int = 40) -> None:
@@ -189,7 +194,7 @@ def main() -> int:
         with ExitStack() as stack:
             python = stack.enter_context(Service("Python service", [VMSCOPE, "run", "examples/shop.py"]))
             pids.append(python.pid)
-            java = stack.enter_context(Service("JVM", java_service(os.path.dirname(tools))))
+            java = stack.enter_context(java_service(os.path.dirname(tools)))
             pids.append(java.pid)
             customers = stack.enter_context(Customers(python, java))
             customers.wait()
