@@ -1,0 +1,87 @@
+"""What jstat shows of counters by their names: `-list`, `-snap` and `-name`."""
+
+from __future__ import annotations
+
+import re
+
+from vmscope.errors import CommandLineError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vmscope.cli.jstat import Request
+    from vmscope.reader import VM, Counter
+
+CONSTANT, STRING = 1, 5  # variability, units
+UNITS = ("Invalid", "None", "Bytes", "Ticks", "Events", "String", "Hertz")
+VARIABILITY = ("Invalid", "Constant", "Monotonic", "Variable")
+
+
+def pattern(names: str | None) -> re.Pattern[str]:
+    """What the beginning of a name must match: an expression, with commas for alternatives. CommandLineError."""
+    try:
+        return re.compile("" if names is None else names.replace(",", "|"))
+    except re.error as error:
+        raise CommandLineError(f"Bad name pattern: {error}") from None
+
+
+def names(vm: VM, request: Request) -> str:
+    """The names, a line each."""
+    return "".join([counter.name + "\n" for counter in _chosen(vm, request)])
+
+
+def snapshot(vm: VM, request: Request) -> str:
+    """Names and values, a line each."""
+    return "".join([_line(counter, request) for counter in _chosen(vm, request)])
+
+
+def table(vm: VM, request: Request) -> tuple[str, str, Callable[[], str] | None]:
+    """For a column a counter: the constants' lines before it, the header, and what gives the next row.
+
+    There is no row where no column is left.
+    """
+    chosen = _chosen(vm, request)
+    constants = [counter for counter in chosen if counter.variability == CONSTANT]
+    columns = [
+        counter
+        for counter in chosen
+        if counter.variability != CONSTANT and (request.strings or counter.units != STRING)
+    ]
+    preface = "".join([_line(counter, request) for counter in constants]) if request.constants else ""
+    if not columns:
+        return preface, "", None
+    if preface:
+        preface += "\n"
+    header = "".join([counter.name + " " for counter in columns])
+
+    def row() -> str:
+        values = vm.values()
+        return " ".join([_value(values[counter.name]) for counter in columns])
+
+    return preface, header, row
+
+
+def _chosen(vm: VM, request: Request) -> list[Counter]:
+    begins = pattern(request.names).match
+    return sorted(
+        (
+            counter
+            for counter in vm.counters.values()
+            if (counter.supported or request.unsupported) and begins(counter.name)
+        ),
+        key=lambda counter: counter.name,
+        reverse=request.descending,
+    )
+
+
+def _line(counter: Counter, request: Request) -> str:
+    line = f"{counter.name}={_value(counter.value)}"
+    if request.verbose:
+        line += f" {UNITS[counter.units]} {VARIABILITY[counter.variability]}"
+        line += " Supported" if counter.supported else " Unsupported"
+    return line + "\n"
+
+
+def _value(value: int | str) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)

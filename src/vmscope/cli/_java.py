@@ -1,0 +1,129 @@
+"""What of Java shows in the output of the JDK's tools: launcher options, integers, set order, characters.
+
+The drop-ins `jps` and `jstat` behave like programs that the JDK's launcher runs, so these rules are theirs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from vmscope.errors import CommandLineError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vmscope.cli._decimal_format import Symbols
+
+INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
+
+
+def split_options(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The tool's own arguments, and the system properties among its `-J` options.
+
+    `-J` options may stand anywhere. There is no Java VM here to hand the others to, so they are dropped.
+    """
+    own: list[str] = []
+    properties: dict[str, str] = {}
+    for argument in arguments:
+        if not argument.startswith("-J"):
+            own.append(argument)
+        elif argument == "-J":
+            raise CommandLineError("Error: The -J option should not be followed by a space.")
+        elif argument.startswith("-J-D"):
+            key, _, value = argument[4:].partition("=")
+            properties[key] = value
+    return own, properties
+
+
+def parse_int(text: str) -> int:
+    """A 32-bit decimal integer with an optional sign, nothing around it; else ValueError."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits.isdecimal():
+        raise ValueError(text)
+    number = int(text)
+    if not INT_MIN <= number <= INT_MAX:
+        raise ValueError(text)
+    return number
+
+
+def hash_order(numbers: Iterable[int]) -> list[int]:
+    """The order in which a Java hash set yields these integers, added one by one.
+
+    By bucket, and by arrival within one; the table doubles when it is more than three quarters full.
+    """
+    distinct = list(dict.fromkeys(numbers))
+    capacity = 16
+    while len(distinct) > capacity * 3 // 4:
+        capacity *= 2
+    return sorted(distinct, key=lambda number: (number ^ number >> 16) & capacity - 1)
+
+
+def encode(text: str) -> bytes:
+    """The text in the locale's characters, a question mark for each that they lack."""
+    if text.isascii():
+        return text.encode("ascii")
+    charset = _charset()
+    # A byte of a region that is no UTF-8 stands in the text as a lone surrogate; Java shows U+FFFD for it.
+    if charset == "utf-8":
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode("utf-8")
+    return text.encode(charset, "replace")
+
+
+def _charset() -> str:
+    """The character set of the locale that the process was started in.
+
+    Python turns the C locale into UTF-8 and puts that into its own environment, so the original is needed.
+    """
+    import codecs
+
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            pairs = (pair.partition(b"=") for pair in file.read().split(b"\0"))
+        environment = {key: value.decode("ascii", "replace") for key, _, value in pairs}
+    except OSError:
+        from os import environ
+
+        environment = {key.encode("utf-8", "surrogateescape"): value for key, value in environ.items()}
+    locale = next((environment[key] for key in (b"LC_ALL", b"LC_CTYPE", b"LANG") if environment.get(key)), "C")
+    name = locale.partition("@")[0].partition(".")[2]
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return "ascii"
+
+
+def decimal_symbols() -> Symbols | None:
+    """What the locale puts into numbers, where that is not a point."""
+    from _locale import LC_CTYPE, LC_NUMERIC, Error, localeconv, setlocale
+
+    # Java formats by the locale of characters, which is the one that Python has set.
+    name = setlocale(LC_CTYPE)
+    if name in ("C", "POSIX") or name.startswith(("C.", "en")):
+        return None
+    before = setlocale(LC_NUMERIC)
+    try:
+        setlocale(LC_NUMERIC, name)
+        convention = localeconv()
+    except Error:
+        return None
+    finally:
+        setlocale(LC_NUMERIC, before)
+    from vmscope.cli._decimal_format import Symbols
+
+    return Symbols(str(convention["decimal_point"]), str(convention["thousands_sep"]))
+
+
+def write(text: str) -> None:
+    """Put text on stdout, now."""
+    out = sys.stdout.buffer
+    out.write(encode(text))
+    out.flush()
+
+
+def complain(text: str) -> int:
+    """A line or more on stderr; the exit status that the JDK's tools then have."""
+    sys.stderr.flush()
+    sys.stderr.buffer.write(encode(text + "\n"))
+    sys.stderr.buffer.flush()
+    return 1

@@ -1,0 +1,374 @@
+"""`vmscope jstat`: the JDK's jstat, byte for byte, for scripts that parse it.
+
+What differs on purpose: the explanations in its help are our own, errors have no stack traces, other hosts are
+not asked, a target that ended without removing its region ends the loop, and `-t` works on VMs without a tick
+counter (JDK 25), as that JDK's own jstat does it.
+"""
+
+from __future__ import annotations
+
+import sys
+from time import sleep, time
+
+from vmscope import reader
+from vmscope.cli import _java
+from vmscope.errors import CommandLineError, FormatError, VMIdentifierError, VMScopeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vmscope.cli._views import View
+    from vmscope.cli.vmid import VMIdentifier
+    from vmscope.reader import VM
+
+USAGE = """\
+Usage: jstat --help|-options
+       jstat -<option> [-t] [-h<lines>] <vmid> [<interval> [<count>]]
+
+Definitions:
+  <option>      a view; -options lists them
+  <vmid>        a process: <lvmid>[@<hostname>[:<port>]], its pid here; or a saved region: file:/path
+  <lines>       how many rows to a header line
+  <interval>    the time between rows: <n>["ms"|"s"], milliseconds unless it says s
+  <count>       how many rows; without it they go on until the target ends
+  -t            the target's age in seconds comes first
+"""
+
+HELP = (
+    USAGE
+    + """
+Shows a VM's counters, Python's or Java's, as the JDK's jstat does: the same options, columns, rounding and
+exit status. Of -J options only -J-Djstat.showUnsupported=true and -J-Duser.home= mean something here.
+Views of your own go into ~/.jvmstat/jstat_options. By name: -list, -snap and -name PATTERN.
+
+example:
+  $ vmscope jstat -gcutil 4711 1s 2
+    S0     S1     E      O      M     CCS    YGC     YGCT     FGC    FGCT     CGC    CGCT       GCT
+    0.00 100.00  42.42  59.13  99.07  96.28     13     0.025     2     0.007     6     0.002     0.035
+    0.00 100.00  43.94  59.13  99.07  96.28     13     0.025     2     0.007     6     0.002     0.035
+"""
+)
+
+
+class Request:
+    """What the command line asks for. `option` names a view, or is "" for -list, -snap and -name."""
+
+    __slots__ = (
+        "constants",
+        "count",
+        "descending",
+        "header_rate",
+        "interval",
+        "list",
+        "names",
+        "option",
+        "snap",
+        "strings",
+        "timestamp",
+        "unsupported",
+        "verbose",
+        "vmid",
+    )
+
+    def __init__(self) -> None:
+        self.option: str | None = None
+        self.list = self.snap = self.timestamp = self.verbose = False
+        self.constants = self.strings = self.descending = self.unsupported = False
+        self.names: str | None = None
+        self.header_rate = 0
+        self.vmid: str | None = None
+        self.interval = 0  # ms
+        self.count = 1  # 0 or less: without end
+
+
+def main(arguments: list[str]) -> int:
+    """Shows what is asked for. 0, or 1 for bad arguments and where the target cannot be read."""
+    try:
+        own, properties = _java.split_options(arguments)
+    except CommandLineError as error:
+        return _java.complain(str(error))
+    home = properties.get("user.home")
+    unsupported = properties.get("jstat.showUnsupported", "").lower() == "true"
+    try:
+        if not own or own[0] in ("-?", "-h", "--help", "-help"):
+            _java.write(USAGE)
+            return 0
+        if own[0] == "-options":
+            _list_options(home, unsupported)
+            return 0
+        try:
+            request = _parse(own)
+            request.unsupported = unsupported
+            view = _find_view(request, home) if request.option is not None else None
+            place = _locate(request.vmid)
+        except (CommandLineError, VMIdentifierError) as error:
+            return _java.complain(f"{error}\n{USAGE}".rstrip("\n"))
+        with _attach(place) as vm:
+            _show(vm, request, view)
+    except (VMScopeError, ValueError) as error:
+        return _java.complain(str(error))
+    return 0
+
+
+# -- the command line -----------------------------------------------------------------------------
+
+
+def _parse(arguments: list[str]) -> Request:
+    """Options first, then VM, interval and count. Raises CommandLineError with jstat's own messages."""
+    request = Request()
+    at = 0
+    if arguments[0] == "-list":
+        request.list = True
+        at = 1
+        if len(arguments) > 2:
+            raise CommandLineError("invalid argument count")
+    while at < len(arguments) and arguments[at].startswith("-") and not _is_lvmid(arguments[at]):
+        at = _parse_option(request, arguments, at) + 1
+    if request.option is None and not request.list and not request.snap and request.names is None:
+        raise CommandLineError("-<option> required")
+    rest = arguments[at:]
+    if len(rest) > (1 if request.snap else 3) or (not rest and not request.list):
+        raise CommandLineError("invalid argument count")
+    request.vmid = rest[0] if rest else None
+    if len(rest) == 3:
+        try:
+            request.count = _java.parse_int(rest[2])
+        except ValueError:
+            raise CommandLineError(f"illegal count value: {rest[2]}") from None
+    if len(rest) >= 2:
+        request.interval = _milliseconds(rest[1])
+        if len(rest) == 2:
+            request.count = -1
+        if request.interval == request.count == -1:  # to jstat this is as if neither were there
+            request.interval, request.count = 0, 1
+    if request.names is not None:
+        from vmscope.cli._counter_lists import pattern
+
+        pattern(request.names)
+    return request
+
+
+def _is_lvmid(argument: str) -> bool:
+    try:
+        _java.parse_int(argument.partition("@")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _parse_option(request: Request, arguments: list[str], at: int) -> int:
+    """Take the option that stands here; where its last argument stands."""
+    option = arguments[at]
+    if option in ("-a", "-d"):
+        request.descending = option == "-d"
+    elif option == "-t":
+        request.timestamp = True
+    elif option == "-v":
+        request.verbose = True
+    elif option in ("-constants", "-c"):
+        request.constants = True
+    elif option in ("-strings", "-s"):
+        request.strings = True
+    elif option.startswith("-h"):
+        lines = option[2:]
+        if not lines:
+            at += 1
+            if at == len(arguments):
+                raise CommandLineError("-h requires an integer argument")
+            lines = arguments[at]
+        try:
+            request.header_rate = _java.parse_int(lines)
+        except ValueError:
+            request.header_rate = -1
+        if request.header_rate < 0:
+            raise CommandLineError(f"illegal -h argument: {lines}")
+    elif option.startswith("-name"):
+        if option.startswith("-name="):
+            if len(option) == 6:
+                raise CommandLineError("option argument expected")
+            request.names = option[7:]  # jstat skips one character too many
+        else:
+            at += 1
+            if at == len(arguments):
+                raise CommandLineError("option argument expected")
+            request.names = arguments[at]
+    elif at == 0 and option == "-snap":
+        request.snap = True
+    elif at == 0:
+        request.option = option[1:]
+    else:
+        raise CommandLineError(f"illegal argument: {option}")
+    return at
+
+
+def _milliseconds(text: str) -> int:
+    """An interval: a number, then ms, s or nothing."""
+    at = text.find("ms")
+    if at <= 0:
+        at = text.find("s")
+    digits, unit = (text[:at], text[at:]) if at > 0 else (text, "ms")
+    try:
+        interval = _java.parse_int(digits)
+    except ValueError:
+        raise CommandLineError(f"Could not convert interval: {text}") from None
+    if unit == "ms":
+        return interval
+    if unit != "s":
+        raise CommandLineError(f"Unknow time unit: {unit}")  # so spelt
+    return (interval * 1000 - _java.INT_MIN) % (1 << 32) + _java.INT_MIN  # as 32 bits hold it
+
+
+# -- views ----------------------------------------------------------------------------------------
+
+
+def _own_views(home: str | None) -> tuple[str, str] | None:
+    """The user's file of views and its text. The home directory is the one in the passwd entry, as for Java."""
+    if home is None:
+        import os
+        import pwd
+
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            return None
+    path = home + "/.jvmstat/jstat_options"
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return path, file.read()
+    except OSError:
+        return None
+
+
+def _find_view(request: Request, home: str | None) -> View:
+    """The view that the request names, with the timestamp's column before its own where that is asked for."""
+    from vmscope.cli._standard_views import TIMESTAMP, standard_view
+
+    own = _own_views(home)
+
+    def find(name: str) -> View | None:
+        view = _find_own_view(own, name) if own else None
+        return view or standard_view(name, unsupported=request.unsupported)
+
+    view = find(request.option or "")
+    if view is None:
+        raise CommandLineError(f"Unknown option: -{request.option}")
+    if request.timestamp and (first := find(TIMESTAMP)) is not None:
+        view.columns[:0] = first.columns[:1]
+    return view
+
+
+def _find_own_view(own: tuple[str, str], name: str) -> View | None:
+    from vmscope.cli._view_language import ViewSyntaxError, find_view
+
+    path, text = own
+    try:
+        return find_view(text, name)
+    except ViewSyntaxError as error:
+        _java.complain(f"file:{path}: {error}\nParsing of file:{path} aborted")
+        return None
+
+
+def _list_options(home: str | None, unsupported: bool) -> None:
+    from vmscope.cli._standard_views import OPTIONS, TIMESTAMP, UNSUPPORTED_OPTIONS
+
+    names = {*OPTIONS, *(UNSUPPORTED_OPTIONS if unsupported else ())}
+    if (own := _own_views(home)) is not None:
+        from vmscope.cli._view_language import ViewSyntaxError, all_views
+
+        path, text = own
+        try:
+            names.update(view.name for view in all_views(text))
+        except ViewSyntaxError as error:
+            _java.complain(f"file:{path}: {error}\nParsing of file:{path} aborted")
+    _java.write("".join([f"-{name}\n" for name in sorted(names - {TIMESTAMP})]))
+
+
+# -- the target -----------------------------------------------------------------------------------
+
+
+def _locate(vmid: str | None) -> int | VMIdentifier:
+    """A local VM's number, or where else the VM is. Raises VMIdentifierError."""
+    if vmid is None:
+        return 0
+    if vmid.isascii() and vmid.isdigit() and int(vmid) <= _java.INT_MAX:
+        return int(vmid)
+    from vmscope.cli.vmid import VMIdentifier
+
+    identifier = VMIdentifier(vmid)
+    return identifier.lvmid if identifier.scheme == "local" and identifier.mode == "r" else identifier
+
+
+def _attach(place: int | VMIdentifier) -> VM:
+    if isinstance(place, int):
+        try:
+            return reader.vm(place)
+        except FormatError:
+            raise
+        except VMScopeError as error:
+            raise type(error)(f"{place} not found", pid=place) from error
+    if place.scheme == "file":
+        try:
+            return reader.vm(f"file:{place.path}")
+        except (OSError, VMScopeError):
+            raise VMScopeError(f"Could not find {place.text}", path=place.path)
+    if place.scheme == "local":
+        raise VMScopeError(f"{place.lvmid} not found")
+    if place.scheme == "rmi":
+        raise VMScopeError(f"RMI Registry not available at {place.host}: vmscope reads this host's VMs only")
+    raise VMScopeError(f"Could not find MonitoredHost for scheme: {place.scheme}")
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def _show(vm: VM, request: Request, view: View | None) -> None:
+    """Put out what the request asks of this VM."""
+    if view is None:
+        from vmscope.cli import _counter_lists
+
+        if request.list:
+            _java.write(_counter_lists.names(vm, request))
+        elif request.snap:
+            _java.write(_counter_lists.snapshot(vm, request))
+        else:
+            preface, header, row = _counter_lists.table(vm, request)
+            _java.write(preface)
+            if row is not None:
+                _sample(vm, request, header, row)
+        return
+    values = vm.values()
+    if request.timestamp and not vm.path_given and "sun.os.hrt.ticks" not in values:
+        _tell_uptime(view)
+    symbols = _java.decimal_symbols()
+    _sample(vm, request, view.header(), lambda: view.row(vm.values(), symbols))
+
+
+def _tell_uptime(view: View) -> None:
+    """Let the first column tell the target's age by this machine's clock."""
+    from vmscope.cli._standard_views import uptime_column
+
+    view.columns[0] = uptime_column()
+
+
+def _sample(vm: VM, request: Request, header: str, row: Callable[[], str]) -> None:
+    """Rows at intervals, until there are as many as asked for or the target has ended."""
+    rate = request.header_rate
+    due = 1
+    if not rate:
+        _java.write(header + "\n")
+    taken = 0
+    while True:
+        if rate:
+            due -= 1
+            if due <= 0:
+                due = rate
+                _java.write(header + "\n")
+        _java.write(row() + "\n")
+        taken += 1
+        if taken == request.count:
+            return
+        if request.interval > 0:
+            sleep(request.interval / 1000)
+        if not vm.alive:
+            return
