@@ -66,7 +66,7 @@ class DecimalFormat:
             suffix, position = self._affix(pattern, position, multiply=False)
             if position < len(pattern):
                 raise ValueError(f"malformed negative part in pattern {pattern!r}")
-            if (prefix, suffix) != positive:
+            if (prefix, suffix) != positive and not pattern.endswith(";"):
                 negative = (prefix, suffix)
         self._affixes = (positive, negative)
 

@@ -242,10 +242,9 @@ class _Parser:
         return Column(header, data, pattern, scale=scale, width=width, align=align, required=required)
 
     def sum(self) -> Expression:
-        # Left-associative in a quotient and, through the recursion, right-associative in a sum: as jstat does it.
         left = self.product()
         while self.token.kind in ("+", "-"):
-            left = (self.advance().kind, left, self.sum())
+            left = (self.advance().kind, left, self.product())
         return left
 
     def product(self) -> Expression:

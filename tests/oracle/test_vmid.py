@@ -1,0 +1,67 @@
+"""VM and host identifiers and the order of a set, against the JDK's own classes."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from tests.oracle.jdk_tools import ask
+from tests.support import JDK
+from vmscope.cli._java import hash_order
+from vmscope.cli.vmid import HostIdentifier, VMIdentifier
+from vmscope.errors import VMIdentifierError
+
+PIECES = [
+    *["local", "file", "rmi", "foo", "localhost", "host", "my_host", "server", "a.b", "a.1", "10.0.0.1", "[::1]", "é"],
+    *["1234", "0", "-1", "+5", "1099", "99999999999", "local://5", "file:///tmp/x", "1234@localhost:1099/server"],
+    *["@", ":", "/", "//", "///", "?", "#", "mode=r", "mode=rw", "?mode=r+x", "%31", "%zz", "::", "rmi:", "a-", "-a"],
+    *[*" [].-_~=&,;$!*'(\\^|\"<{"],
+]
+
+
+def our_vm(text: str) -> str:
+    try:
+        vm = VMIdentifier(text)
+    except VMIdentifierError:
+        return "!"
+    if vm.scheme == "file":
+        assert vm.path is not None
+        return "file " + re.sub("(?<=.)/$", "", re.sub("/+", "/", vm.path))  # as java.io.File shows it
+    return f"{vm.scheme} {vm.lvmid} {vm.host or ''} {vm.mode}"
+
+
+def our_host(text: str) -> str:
+    try:
+        host = HostIdentifier(text)
+    except VMIdentifierError:
+        return "!"
+    return f"{host.scheme} {host.host}"
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    dice = random.Random(5)
+    return ["1234", "", "x", *("".join(dice.choices(PIECES, k=dice.randint(1, 6))) for _ in range(20_000))]
+
+
+def test_vm_identifiers(jdk17: JDK, texts: list[str]) -> None:
+    answers = ["!" if answer.startswith("!") else answer for answer in ask(jdk17, (("vm", text) for text in texts))]
+    assert len(set(answers)) > 100
+    wrong = [(t, java, ours) for t, java in zip(texts, answers, strict=True) if (ours := our_vm(t)) != java]
+    assert not wrong, f"{len(wrong)} of {len(texts)}: {wrong[:10]}"
+
+
+def test_host_identifiers(jdk17: JDK, texts: list[str]) -> None:
+    answers = ["!" if answer.startswith("!") else answer for answer in ask(jdk17, (("host", text) for text in texts))]
+    wrong = [(t, java, ours) for t, java in zip(texts, answers, strict=True) if (ours := our_host(t)) != java]
+    assert not wrong, f"{len(wrong)} of {len(texts)}: {wrong[:10]}"
+
+
+def test_order_of_a_set(jdk17: JDK) -> None:
+    dice = random.Random(7)
+    sets = [[dice.randint(1, 4_194_304) for _ in range(size)] for size in (1, 2, 11, 12, 13, 24, 25, 49, 97, 400)]
+    sets += [[16, 1, 0, 33, 17], [65536, 65537, 1, 131072]]
+    for numbers, answer in zip(sets, ask(jdk17, (("order", " ".join(map(str, s))) for s in sets)), strict=True):
+        assert hash_order(numbers) == [int(number) for number in answer.split()]
