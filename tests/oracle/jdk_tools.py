@@ -43,8 +43,10 @@ def ask(jdk: JDK, questions: Iterable[tuple[str, ...]]) -> list[str]:
         timeout=100,
         check=False,
     )
-    answers = [re.sub(r"\\(.)", lambda escape: {"n": "\n", "r": "\r"}.get(escape[1], escape[1]), line)
-               for line in run.stdout.split("\n")[:-1]]
+    answers = [
+        re.sub(r"\\(.)", lambda escape: {"n": "\n", "r": "\r"}.get(escape[1], escape[1]), line)
+        for line in run.stdout.split("\n")[:-1]
+    ]
     assert len(answers) == text.count("\n"), run.stderr
     return answers
 

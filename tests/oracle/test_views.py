@@ -24,46 +24,78 @@ option first { column { header "^first" data 1 } }
 option first { column { header "^second" data 2 } }
 option gcutil { column { header "^mine^" data 1 } }
 option marks {
-  column { header "^left" data 1 width 9 align left }   column { header "^mid^" data 1 width 9 align center }
-  column { header "right^" data 1 width 9 align right } column { header "none" data 1 width 9 align right }
-  column { header "a^b" data 1 width 3 }                column { header "^^" data 1 width 3 }
-  column { header "" data 1 }                           column { header "^wider than its width^" data 1 width 2 }
+  column { header "^left" data 1 width 9 align left }
+  column { header "^mid^" data 1 width 9 align center }
+  column { header "right^" data 1 width 9 align right }
+  column { header "none" data 1 width 9 align right }
+  column { header "a^b" data 1 width 3 }
+  column { header "^^" data 1 width 3 }
+  column { header "" data 1 }
+  column { header "^wider than its width^" data 1 width 2 }
 }
 option pads {
-  column { header "^a^" data 1 width 2 align center } column { header "^b^" data 1 width 3 align center }
-  column { header "^c^" data 1 width 4 align center } column { header "^d^" data 12 width 7 align center }
+  column { header "^a^" data 1 width 2 align center }
+  column { header "^b^" data 1 width 3 align center }
+  column { header "^c^" data 1 width 4 align center }
+  column { header "^d^" data 12 width 7 align center }
 }
 option sums {
-  column { header "^a" data 5 - 3 - 1 }   column { header "^b" data 12 / 3 / 2 } column { header "^c" data 2*(3+4)/7 }
-  column { header "^d" data 1-2*3+4 }     column { header "^e" data ((7)) }      column { header "^f" data .5*3 format "0.0" }
+  column { header "^a" data 5 - 3 - 1 }
+  column { header "^b" data 12 / 3 / 2 }
+  column { header "^c" data 2*(3+4)/7 }
+  column { header "^d" data 1-2*3+4 }
+  column { header "^e" data ((7)) }
+  column { header "^f" data .5*3 format "0.0" }
   column { header "^g" data 1 - 2 - 3 - 4 + 5 * 6 / 7 format "0.000" }
 }
 option limits {
-  column { header "^a" data 1/0 }               column { header "^b" data 0/0 }
-  column { header "^c" data nowhere }           column { header "^d" data nowhere required true }
-  column { header "^e" data nowhere + 1 required true }  column { header "^f" data nowhere + 1 }
-  column { header "^g" data 2 scale percent }   column { header "^h" data 0 scale T } column { header "^i" data 0-1 scale P }
+  column { header "^a" data 1/0 }
+  column { header "^b" data 0/0 }
+  column { header "^c" data nowhere }
+  column { header "^d" data nowhere required true }
+  column { header "^e" data nowhere + 1 required true }
+  column { header "^f" data nowhere + 1 }
+  column { header "^g" data 2 scale percent }
+  column { header "^h" data 0 scale T }
+  column { header "^i" data 0-1 scale P }
 }
 option scales {
-  column { header "^a" data 5 scale K format "0.00000000" } column { header "^b" data 5 scale M format "0.00000000" }
-  column { header "^c" data 5 scale G format "0.0000000000" } column { header "^d" data 5 scale m } column { header "^e" data 5 scale u }
-  column { header "^f" data 5 scale n }  column { header "^g" data 5 scale p }  column { header "^h" data 5 scale ms }
-  column { header "^i" data 5 scale us } column { header "^j" data 5 scale ns } column { header "^k" data 5 scale ps }
-  column { header "^l" data 5 scale min } column { header "^m" data 5 scale h } column { header "^n" data 5 scale hour }
-  column { header "^o" data 5 scale s }  column { header "^p" data 5 scale sec } column { header "^q" data 5 scale raw }
+  column { header "^a" data 5 scale K format "0.00000000" }
+  column { header "^b" data 5 scale M format "0.00000000" }
+  column { header "^c" data 5 scale G format "0.0000000000" }
+  column { header "^d" data 5 scale m }
+  column { header "^e" data 5 scale u }
+  column { header "^f" data 5 scale n }
+  column { header "^g" data 5 scale p }
+  column { header "^h" data 5 scale ms }
+  column { header "^i" data 5 scale us }
+  column { header "^j" data 5 scale ns }
+  column { header "^k" data 5 scale ps }
+  column { header "^l" data 5 scale min }
+  column { header "^m" data 5 scale h }
+  column { header "^n" data 5 scale hour }
+  column { header "^o" data 5 scale s }
+  column { header "^p" data 5 scale sec }
+  column { header "^q" data 5 scale raw }
 }
 option texts {
-  column { header "^a" data sun.gc.cause width 30 align left }   column { header "b^" data java.rt.vmFlags width 6 align right }
+  column { header "^a" data sun.gc.cause width 30 align left }
+  column { header "b^" data java.rt.vmFlags width 6 align right }
   column { header "^c^" data (sun.gc.collector.0.name) width 40 align center format "0.0" }
 }
 option formats {
-  column { header "^a" data 1234567.891 format "#,##0.00" } column { header "^b" data 0-7.25 format "0.0;(0.0)" width 12 }
-  column { header "^c" data 0.125 format "0.0%" }  column { header "^d" data 12345 format "0.##E0" } column { header "^e" data 1 format "'#'0" }
+  column { header "^a" data 1234567.891 format "#,##0.00" }
+  column { header "^b" data 0-7.25 format "0.0;(0.0)" width 12 }
+  column { header "^c" data 0.125 format "0.0%" }
+  column { header "^d" data 12345 format "0.##E0" }
+  column { header "^e" data 1 format "'#'0" }
 }
 option escapes { column { header "^\ttab\\\"\101\x" data 1 /* a
 comment */ width 5 // and another
 } }
-option own { column { header "^size" data sun.perfdata.size } column { header "^v" data sun.perfdata.majorVersion } }
+option own {
+  column { header "^size" data sun.perfdata.size }
+  column { header "^v" data sun.perfdata.majorVersion } }
 option nothing { }
 """
 OWN_VIEWS = "plain first gcutil marks pads sums limits scales texts formats escapes nothing timestamp".split()

@@ -9,9 +9,9 @@ import pytest
 
 from tests.oracle.jdk_tools import ask
 from tests.support import JDK
-from vmscope.cli._java import hash_order
 from vmscope.cli.vmid import HostIdentifier, VMIdentifier
 from vmscope.errors import VMIdentifierError
+from vmscope.reader.discovery import Candidate, java_order
 
 PIECES = [
     *["local", "file", "rmi", "foo", "localhost", "host", "my_host", "server", "a.b", "a.1", "10.0.0.1", "[::1]", "é"],
@@ -62,6 +62,17 @@ def test_host_identifiers(jdk17: JDK, texts: list[str]) -> None:
 def test_order_of_a_set(jdk17: JDK) -> None:
     dice = random.Random(7)
     sets = [[dice.randint(1, 4_194_304) for _ in range(size)] for size in (1, 2, 11, 12, 13, 24, 25, 49, 97, 400)]
-    sets += [[16, 1, 0, 33, 17], [65536, 65537, 1, 131072]]
+    sets += [[16, 1, 48, 33, 17], [65536, 65537, 1, 131072]]
     for numbers, answer in zip(sets, ask(jdk17, (("order", " ".join(map(str, s))) for s in sets)), strict=True):
-        assert hash_order(numbers) == [int(number) for number in answer.split()]
+        found = {pid: Candidate(pid, pid, "", "", False) for pid in numbers}
+        assert [candidate.pid for candidate in java_order(found)] == [int(pid) for pid in answer.split()]
+
+
+def test_others_in_the_set(jdk17: JDK) -> None:
+    """jps counts itself: a thirteenth VM makes the set use one bit more of the pids of the other twelve."""
+    pids = [16, 32, 1, 17, 48, 3, 19, 35, 51, 67, 83, 99]
+    (answer,) = ask(jdk17, [("order", " ".join(map(str, [*pids, 5])))])
+    found = {pid: Candidate(pid, pid, "", "", False) for pid in pids}
+    ordered = [candidate.pid for candidate in java_order(found, more=1)]
+    assert ordered == [int(pid) for pid in answer.split() if pid != "5"]
+    assert ordered != [candidate.pid for candidate in java_order(found)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from vmscope.cli import _jvmstat
 from vmscope.errors import CommandLineError
 
 TYPE_CHECKING = False
@@ -11,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vmscope.cli.jstat import Request
-    from vmscope.reader import VM, Counter
+    from vmscope.reader.machine import VM, Counter
+
+    Listed = Counter | _jvmstat.MadeUp
 
 CONSTANT, STRING = 1, 5  # variability, units
 UNITS = ("Invalid", "None", "Bytes", "Ticks", "Events", "String", "Hertz")
@@ -56,18 +59,21 @@ def table(vm: VM, request: Request) -> tuple[str, str, Callable[[], str] | None]
     header = "".join([counter.name + " " for counter in columns])
 
     def row() -> str:
-        values = vm.values()
+        values: dict[str, int | str] = {counter.name: counter.value for counter in _jvmstat.made_up(vm)}
+        values.update(vm.values())
         return " ".join([_value(values[counter.name]) for counter in columns])
 
     return preface, header, row
 
 
-def _chosen(vm: VM, request: Request) -> list[Counter]:
+def _chosen(vm: VM, request: Request) -> list[Listed]:
     begins = pattern(request.names).match
+    counters: dict[str, Listed] = {counter.name: counter for counter in _jvmstat.made_up(vm)}
+    counters.update(vm.counters.items())
     return sorted(
         (
             counter
-            for counter in vm.counters.values()
+            for counter in counters.values()
             if (counter.supported or request.unsupported) and begins(counter.name)
         ),
         key=lambda counter: counter.name,
@@ -75,7 +81,7 @@ def _chosen(vm: VM, request: Request) -> list[Counter]:
     )
 
 
-def _line(counter: Counter, request: Request) -> str:
+def _line(counter: Listed, request: Request) -> str:
     line = f"{counter.name}={_value(counter.value)}"
     if request.verbose:
         line += f" {UNITS[counter.units]} {VARIABILITY[counter.variability]}"

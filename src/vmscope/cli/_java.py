@@ -1,4 +1,4 @@
-"""What of Java shows in the output of the JDK's tools: launcher options, integers, set order, characters.
+"""What of Java shows in the output of the JDK's tools: launcher options, integers, locale.
 
 The drop-ins `jps` and `jstat` behave like programs that the JDK's launcher runs, so these rules are theirs.
 """
@@ -11,8 +11,6 @@ from vmscope.errors import CommandLineError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from vmscope.cli._decimal_format import Symbols
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
@@ -45,18 +43,6 @@ def parse_int(text: str) -> int:
     if not INT_MIN <= number <= INT_MAX:
         raise ValueError(text)
     return number
-
-
-def hash_order(numbers: Iterable[int]) -> list[int]:
-    """The order in which a Java hash set yields these integers, added one by one.
-
-    By bucket, and by arrival within one; the table doubles when it is more than three quarters full.
-    """
-    distinct = list(dict.fromkeys(numbers))
-    capacity = 16
-    while len(distinct) > capacity * 3 // 4:
-        capacity *= 2
-    return sorted(distinct, key=lambda number: (number ^ number >> 16) & capacity - 1)
 
 
 def encode(text: str) -> bytes:
@@ -95,20 +81,20 @@ def _charset() -> str:
 
 def decimal_symbols() -> Symbols | None:
     """What the locale puts into numbers, where that is not a point."""
-    from _locale import LC_CTYPE, LC_NUMERIC, Error, localeconv, setlocale
+    import _locale
 
     # Java formats by the locale of characters, which is the one that Python has set.
-    name = setlocale(LC_CTYPE)
+    name = _locale.setlocale(_locale.LC_CTYPE)
     if name in ("C", "POSIX") or name.startswith(("C.", "en")):
         return None
-    before = setlocale(LC_NUMERIC)
+    before = _locale.setlocale(_locale.LC_NUMERIC)
     try:
-        setlocale(LC_NUMERIC, name)
-        convention = localeconv()
-    except Error:
+        _locale.setlocale(_locale.LC_NUMERIC, name)
+        convention = _locale.localeconv()
+    except ValueError:  # locale.Error is one
         return None
     finally:
-        setlocale(LC_NUMERIC, before)
+        _locale.setlocale(_locale.LC_NUMERIC, before)
     from vmscope.cli._decimal_format import Symbols
 
     return Symbols(str(convention["decimal_point"]), str(convention["thousands_sep"]))

@@ -60,7 +60,7 @@ def standard_view(option: str, *, unsupported: bool = False) -> View | None:
 
 
 def uptime_column() -> Column:
-    """For VMs without a tick counter (JDK 25): from `jstat.timestamp`, the time now in ms since 1970."""
+    """For VMs without a tick counter (JDK 25): from `jstat.timestamp`, the time now in ms since the epoch."""
     data = ("/", ("-", "jstat.timestamp", "sun.rt.createVmBeginTime"), 1000.0)
     return Column("^Timestamp", data, "0.0", width=15, align="right")
 

@@ -133,7 +133,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _starts_word(char: str) -> bool:
-    return char.isascii() and (char.isalpha() or char == "_") or char >= "\xa0"
+    return char >= "\xa0" or char == "_" or (char.isascii() and char.isalpha())
 
 
 def _escape(text: str, at: int) -> tuple[str, int]:

@@ -82,6 +82,18 @@ class View:
     def header(self) -> str:
         return " ".join([column.heading for column in self.columns])
 
+    def names(self) -> set[str]:
+        """The counters that the columns ask for."""
+        names: set[str] = set()
+        todo = [column.data for column in self.columns]
+        while todo:
+            data = todo.pop()
+            if isinstance(data, str):
+                names.add(data)
+            elif isinstance(data, tuple):
+                todo += data[1:]
+        return names
+
     def row(self, values: Mapping[str, int | str], symbols: Symbols | None = None) -> str:
         """The row for these counters. Raises TextOperandError, and ValueError for a pattern that is none."""
         return " ".join([column.cell(values, symbols) for column in self.columns])

@@ -5,15 +5,22 @@ What differs on purpose: the explanations in its help are our own, and other hos
 
 from __future__ import annotations
 
+import os
 import sys
 
-from vmscope import reader
-from vmscope.cli import _java
-from vmscope.errors import CommandLineError, NoSuchProcess, VMIdentifierError, VMScopeError
+from vmscope.cli import _java, _jvmstat
+from vmscope.errors import AccessDenied, CommandLineError, VMIdentifierError, VMScopeError
+from vmscope.reader.attachment import open_candidate
+from vmscope.reader.discovery import by_pid, java_order
+from vmscope.reader.machine import VM
+from vmscope.reader.ownership import Locks
+from vmscope.reader.process import exists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from vmscope.reader.discovery import Candidate
 
 USAGE = """\
 usage: jps [--help]
@@ -49,16 +56,21 @@ def main(arguments: list[str]) -> int:
         if own in (["-?"], ["-h"], ["--help"], ["-help"]):
             sys.stderr.write(USAGE)
             return 0
-        letters, scheme, host = _parse(own)
-    except VMIdentifierError as error:
-        return _java.complain(str(error))
     except CommandLineError as error:
-        return _java.complain(str(error) if error.hint else f"{error}\n{USAGE}".rstrip("\n"))
+        return _java.complain(str(error))
+    try:
+        letters, scheme, host = _parse(own)
+    except VMIdentifierError:
+        return _java.complain(f"Malformed Host Identifier: {own[-1]}\n{USAGE}")
+    except CommandLineError as error:
+        return _java.complain(f"{error}\n{USAGE}")
     if scheme == "file":
         return 0
+    if scheme == "rmi":
+        return _java.complain(f"RMI Registry not available at {host}: vmscope lists this host's VMs only")
     if scheme != "local":
-        return _java.complain(f"RMI Registry not available at {host}: vmscope lists this host only")
-    _java.write("".join([line(pid, letters) + "\n" for pid in _pids()]))
+        return _java.complain(f"Could not find MonitoredHost for scheme: {scheme}")
+    _java.write("".join([line(candidate, letters) + "\n" for candidate in listed()]))
     return 0
 
 
@@ -84,13 +96,52 @@ def _parse(arguments: list[str]) -> tuple[frozenset[str], str, str]:
     return frozenset(letters), identifier.scheme, identifier.host
 
 
-def line(pid: int, letters: frozenset[str]) -> str:
+def listed(tmp: str = "/tmp") -> list[Candidate]:
+    """The VMs in jps' order. jps is a VM too, and so counts itself."""
+    return java_order({pid: candidate for pid, candidate in by_pid(tmp).items() if not _swept(candidate)}, more=1)
+
+
+def _swept(candidate: Candidate) -> bool:
+    """Whether a JVM removes this file when it starts, so that jps never sees it.
+
+    So it is with files in this user's own directory whose process has ended and that nobody has locked.
+    """
+    if candidate.container or _runs(candidate.pid) or candidate.user != _user():
+        return False
+    try:
+        found = os.stat(candidate.path)
+    except OSError:
+        return True
+    return not Locks().holders(found.st_dev, found.st_ino)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return exists(pid)
+    except AccessDenied:  # another user's by now: to a JVM as good as gone
+        return False
+
+
+def _user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return ""
+
+
+def line(candidate: Candidate, letters: frozenset[str]) -> str:
     """A VM's line."""
+    pid = candidate.pid
     if "q" in letters:
         return str(pid)
     try:
-        with reader.vm(pid) as vm:
-            return f"{pid} {describe(vm.values(), letters)}"
+        if not exists(pid):
+            return f"{pid}{_UNAVAILABLE}"
+        with VM(open_candidate(candidate)) as vm:
+            _jvmstat.wait(vm)
+            return f"{pid} {describe(_jvmstat.values(vm), letters)}"
     except (VMScopeError, ValueError):
         return f"{pid}{_UNAVAILABLE}"
 

@@ -7,12 +7,13 @@ counter (JDK 25), as that JDK's own jstat does it.
 
 from __future__ import annotations
 
-import sys
-from time import sleep, time
+from time import sleep, time_ns
 
-from vmscope import reader
-from vmscope.cli import _java
-from vmscope.errors import CommandLineError, FormatError, VMIdentifierError, VMScopeError
+from vmscope.cli import _java, _jvmstat
+from vmscope.errors import AccessDenied, CommandLineError, FormatError, NoRegion, VMIdentifierError, VMScopeError
+
+# The name under which a view finds this machine's time, in ms since the epoch.
+CLOCK = "jstat.timestamp"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from vmscope.cli._views import View
     from vmscope.cli.vmid import VMIdentifier
-    from vmscope.reader import VM
+    from vmscope.reader.machine import VM
 
 USAGE = """\
 Usage: jstat --help|-options
@@ -300,19 +301,37 @@ def _locate(vmid: str | None) -> int | VMIdentifier:
 
 
 def _attach(place: int | VMIdentifier) -> VM:
-    if isinstance(place, int):
+    """The VM, ready to be read. Raises FormatError, and VMScopeError where it cannot be reached."""
+    vm = _attach_local(place) if isinstance(place, int) else _attach_file(place)
+    try:
+        _jvmstat.wait(vm)
+    except VMScopeError:
+        vm.close()
+        raise
+    return vm
+
+
+def _attach_local(lvmid: int) -> VM:
+    from vmscope import reader
+
+    try:
+        return reader.vm(lvmid)
+    except FormatError:
+        raise
+    except VMScopeError as error:
+        raise VMScopeError(f"{lvmid} not found", pid=lvmid) from error
+
+
+def _attach_file(place: VMIdentifier) -> VM:
+    if place.path is not None:
+        from vmscope.reader.attachment import open_saved
+        from vmscope.reader.machine import VM
+
         try:
-            return reader.vm(place)
-        except FormatError:
-            raise
-        except VMScopeError as error:
-            raise type(error)(f"{place} not found", pid=place) from error
-    if place.scheme == "file":
-        try:
-            return reader.vm(f"file:{place.path}")
-        except (OSError, VMScopeError):
-            raise VMScopeError(f"Could not find {place.text}", path=place.path)
-    if place.scheme == "local":
+            return VM(open_saved(place.path))
+        except (NoRegion, AccessDenied) as error:
+            raise VMScopeError(f"Could not find {place.text}", path=place.path) from error
+    if place.scheme == "local":  # and of a mode in which nothing can be attached
         raise VMScopeError(f"{place.lvmid} not found")
     if place.scheme == "rmi":
         raise VMScopeError(f"RMI Registry not available at {place.host}: vmscope reads this host's VMs only")
@@ -324,51 +343,60 @@ def _attach(place: int | VMIdentifier) -> VM:
 
 def _show(vm: VM, request: Request, view: View | None) -> None:
     """Put out what the request asks of this VM."""
-    if view is None:
-        from vmscope.cli import _counter_lists
-
-        if request.list:
-            _java.write(_counter_lists.names(vm, request))
-        elif request.snap:
-            _java.write(_counter_lists.snapshot(vm, request))
-        else:
-            preface, header, row = _counter_lists.table(vm, request)
-            _java.write(preface)
-            if row is not None:
-                _sample(vm, request, header, row)
+    if view is not None:
+        _show_view(vm, request, view)
         return
-    values = vm.values()
-    if request.timestamp and not vm.path_given and "sun.os.hrt.ticks" not in values:
-        _tell_uptime(view)
+    from vmscope.cli import _counter_lists
+
+    if request.list:
+        _java.write(_counter_lists.names(vm, request))
+    elif request.snap:
+        _java.write(_counter_lists.snapshot(vm, request))
+    else:
+        preface, header, row = _counter_lists.table(vm, request)
+        _java.write(preface)
+        if row is not None:
+            _sample(vm, request, header, row)
+
+
+def _show_view(vm: VM, request: Request, view: View) -> None:
+    if request.timestamp and not vm.path_given and "sun.os.hrt.ticks" not in vm.counters:
+        from vmscope.cli._standard_views import uptime_column
+
+        view.columns[0] = uptime_column()
+    names = view.names()
+    adds = any(name.startswith(_jvmstat.MADE_UP) for name in names)
     symbols = _java.decimal_symbols()
-    _sample(vm, request, view.header(), lambda: view.row(vm.values(), symbols))
 
+    def row() -> str:
+        values = _jvmstat.values(vm)
+        if adds:
+            values = {**{counter.name: counter.value for counter in _jvmstat.made_up(vm)}, **values}
+        if CLOCK in names:
+            values = {**values, CLOCK: time_ns() // 1_000_000}
+        return view.row(values, symbols)
 
-def _tell_uptime(view: View) -> None:
-    """Let the first column tell the target's age by this machine's clock."""
-    from vmscope.cli._standard_views import uptime_column
-
-    view.columns[0] = uptime_column()
+    _sample(vm, request, view.header(), row)
 
 
 def _sample(vm: VM, request: Request, header: str, row: Callable[[], str]) -> None:
     """Rows at intervals, until there are as many as asked for or the target has ended."""
     rate = request.header_rate
-    due = 1
+    lines = 0  # rows until the next header
     if not rate:
         _java.write(header + "\n")
     taken = 0
     while True:
         if rate:
-            due -= 1
-            if due <= 0:
-                due = rate
+            if not lines:
                 _java.write(header + "\n")
+                lines = rate
+            lines -= 1
         _java.write(row() + "\n")
         taken += 1
         if taken == request.count:
             return
         if request.interval > 0:
             sleep(request.interval / 1000)
-        if not vm.alive:
+        if not vm.path_given and not vm.alive:
             return

@@ -190,7 +190,9 @@ def _is_host(host: str) -> bool:
         return True
     if not labels[-1]:
         labels.pop()
-    if not labels or not all(label and _consists_of(label, "-") and label[0] != "-" and label[-1] != "-" for label in labels):
+    if not labels or not all(
+        label and _consists_of(label, "-") and label[0] != "-" and label[-1] != "-" for label in labels
+    ):
         return False
     return len(labels) == 1 or labels[-1][0].isalpha()
 

@@ -40,16 +40,24 @@ class Candidate:
 
 def candidates(tmp: str = "/tmp") -> list[Candidate]:
     """Every readable file that may be a region, one for each pid, in the order of jps."""
+    return java_order(by_pid(tmp))
+
+
+def by_pid(tmp: str = "/tmp") -> dict[int, Candidate]:
+    """The candidates in the order in which they are found, one for each pid."""
     found: dict[int, Candidate] = {}
     for candidate in _all(tmp):
         found.setdefault(candidate.pid, candidate)
-    return java_order(found)
+    return found
 
 
-def java_order(found: dict[int, Candidate]) -> list[Candidate]:
-    """As a Java HashSet iterates that these pids were added to: by the low bits of the pid."""
+def java_order(found: dict[int, Candidate], *, more: int = 0) -> list[Candidate]:
+    """As a Java HashSet iterates that these pids were added to: by the low bits of the pid.
+
+    `more` others in the set that are not in `found` may make it use more bits.
+    """
     buckets = 16
-    while len(found) > buckets * 3 // 4:
+    while len(found) + more > buckets * 3 // 4:
         buckets *= 2
     return sorted(found.values(), key=lambda candidate: (candidate.pid ^ candidate.pid >> 16) & buckets - 1)
 

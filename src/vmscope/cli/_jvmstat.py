@@ -1,0 +1,66 @@
+"""What stands between a region and the JDK's tools: waiting for its owner, old names, and six made-up counters."""
+
+from __future__ import annotations
+
+from vmscope.errors import VMScopeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vmscope.reader.machine import VM
+
+PATIENCE = 5.0  # seconds, for a VM that is still starting
+
+# A name that every region of JDK 1.4 has, and no later one.
+_OLD_MARK = "hotspot.rt.hrt.frequency"
+
+MADE_UP = "sun.perfdata."
+_NONE, _BYTES, _TICKS = 1, 2, 3  # units
+_CONSTANT, _MONOTONIC = 1, 2  # variability
+
+
+def wait(vm: VM) -> None:
+    """Returns when the VM can be read. Raises VMScopeError when it takes too long, FormatError for no region."""
+    if not vm.reader.wait_accessible(PATIENCE):
+        raise VMScopeError(
+            f"The VM of {vm.path} has been starting for {PATIENCE:.0f} s: it is stuck, or was killed",
+            pid=vm.pid,
+            path=vm.path,
+        )
+
+
+def values(vm: VM) -> Mapping[str, int | str]:
+    """The VM's values now, those of an old region also under today's names."""
+    found = vm.values()
+    if _OLD_MARK in found:
+        from vmscope.cli._old_names import with_new_names
+
+        return with_new_names(found)
+    return found
+
+
+class MadeUp:
+    """A counter that is no entry: a field of the prologue."""
+
+    __slots__ = ("name", "supported", "units", "value", "variability")
+
+    def __init__(self, name: str, value: int, units: int, variability: int) -> None:
+        self.name = MADE_UP + name
+        self.value = value
+        self.units = units
+        self.variability = variability
+        self.supported = False
+
+
+def made_up(vm: VM) -> list[MadeUp]:
+    """The counters that jvmstat adds to each region."""
+    prologue = vm.reader.prologue()
+    return [
+        MadeUp("majorVersion", prologue.major, _NONE, _CONSTANT),
+        MadeUp("minorVersion", prologue.minor, _NONE, _CONSTANT),
+        MadeUp("overflow", prologue.overflow, _BYTES, _MONOTONIC),
+        MadeUp("size", vm.reader.mapping.size, _BYTES, _MONOTONIC),
+        MadeUp("timestamp", prologue.mod_time_stamp, _TICKS, _MONOTONIC),
+        MadeUp("used", prologue.used, _BYTES, _MONOTONIC),
+    ]
