@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.text.DecimalFormat;
 import java.text.DecimalFormatSymbols;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import sun.jvmstat.monitor.HostIdentifier;
@@ -47,6 +48,10 @@ public class JdkTools {
                 return host(question[1]);
             case "order":
                 return order(question[1]);
+            case "jstat":
+                return jstat(Arrays.copyOfRange(question, 1, question.length));
+            case "jps":
+                return jps(Arrays.copyOfRange(question, 1, question.length));
             case "view":
                 return view(question[1], question[2].equals("t"), question[3], question.length > 4 ? question[4] : "");
             default:
@@ -91,6 +96,34 @@ public class JdkTools {
             text.append(text.length() > 0 ? " " : "").append(number);
         }
         return text.toString();
+    }
+
+    private static String jstat(String[] line) throws Exception {
+        sun.tools.jstat.Arguments found = new sun.tools.jstat.Arguments(line);
+        if (found.isHelp()) {
+            return "help";
+        }
+        if (found.isOptions()) {
+            return "options";
+        }
+        StringBuilder text = new StringBuilder(found.isList() ? "list" : found.isSnap() ? "snap" : "sample");
+        text.append(" ").append(found.specialOption()).append(" ").append(found.counterNames());
+        text.append(" ").append(found.comparator().getClass().getSimpleName().charAt(0));
+        text.append(found.isTimestamp() ? "t" : "").append(found.isVerbose() ? "v" : "");
+        text.append(found.printConstants() ? "c" : "").append(found.printStrings() ? "s" : "");
+        text.append(" ").append(found.headerRate()).append(" ").append(found.sampleInterval());
+        text.append(" ").append(found.sampleCount()).append(" ").append(found.vmIdString());
+        return text.toString();
+    }
+
+    private static String jps(String[] line) throws Exception {
+        sun.tools.jps.Arguments found = new sun.tools.jps.Arguments(line);
+        if (found.isHelp()) {
+            return "help";
+        }
+        String letters = (found.showMainArgs() ? "m" : "") + (found.showLongPaths() ? "l" : "");
+        letters += (found.showVmArgs() ? "v" : "") + (found.showVmFlags() ? "V" : "") + (found.isQuiet() ? "q" : "");
+        return letters + " " + found.hostname();
     }
 
     private static String view(String option, boolean timestamp, String region, String file) throws Exception {

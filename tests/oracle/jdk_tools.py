@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,6 +22,7 @@ OPTIONS = (
     "--add-modules=jdk.jcmd",
     "--add-exports=jdk.internal.jvmstat/sun.jvmstat.monitor=ALL-UNNAMED",
     "--add-exports=jdk.jcmd/sun.tools.jstat=ALL-UNNAMED",
+    "--add-exports=jdk.jcmd/sun.tools.jps=ALL-UNNAMED",
     "-Dfile.encoding=UTF-8",
     "-Dsun.jvmstat.perdata.syncWaitMs=1",  # no 5 s for a region that is not ready
 )
@@ -29,6 +32,7 @@ def ask(jdk: JDK, questions: Iterable[tuple[str, ...]]) -> list[str]:
     """The answers in order; one that begins with "!" is a refusal with its reason.
 
     ("number", pattern, bits), ("vm", text), ("host", text), ("order", "3 1 2"),
+    ("jstat", argument, ...), ("jps", argument, ...),
     ("view", option, "t" or "", region's path[, path of a file with views])
     """
     if not jdk.has("javac"):
@@ -54,3 +58,16 @@ def ask(jdk: JDK, questions: Iterable[tuple[str, ...]]) -> list[str]:
 def bits(value: float) -> str:
     """A double, as ("number", ...) takes it."""
     return struct.pack(">d", value).hex()
+
+
+def vmscope(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A whole run of ours."""
+    return subprocess.run(
+        [sys.executable, "-m", "vmscope", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **(env or {})},
+        timeout=30,
+        check=False,
+    )

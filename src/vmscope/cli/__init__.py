@@ -23,6 +23,8 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("jps", "like the JDK's jps, for scripts"),
     ("jstat", "like the JDK's jstat, for scripts"),
 )
+# These answer --help as the JDK's do.
+DROP_INS = ("jps", "jstat")
 
 
 def usage() -> str:
@@ -51,14 +53,15 @@ def _dispatch(args: list[str]) -> int | Callable[[], int]:
 
         print(f"vmscope {__version__}")
         return 0
-    if first in ("help", "--help", "-h"):
+    asked = first in ("help", "--help", "-h")
+    if asked:
         if not rest:
             sys.stdout.write(usage())
             return 0
-        first, rest = rest[0], ["--help"]
+        first = rest[0]
     name = _command(first)
     module = __import__(f"vmscope.cli.{name}", fromlist=["main"])
-    if rest == ["--help"]:
+    if asked or (rest == ["--help"] and name not in DROP_INS):
         sys.stdout.write(module.HELP)
         return 0
     status: int | Callable[[], int] = module.main(rest)

@@ -46,14 +46,21 @@ def parse_int(text: str) -> int:
 
 
 def encode(text: str) -> bytes:
-    """The text in the locale's characters, a question mark for each that they lack."""
+    """The text in the locale's characters, question marks for those that it lacks.
+
+    Java decodes a region's bytes by the locale too, so that in the C locale each byte of a character becomes one.
+    """
     if text.isascii():
         return text.encode("ascii")
     charset = _charset()
-    # A byte of a region that is no UTF-8 stands in the text as a lone surrogate; Java shows U+FFFD for it.
-    if charset == "utf-8":
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode("utf-8")
-    return text.encode(charset, "replace")
+    if charset == "ascii":
+        return b"".join([char.encode("ascii") if char < "\x80" else b"?" * _bytes(char) for char in text])
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode(charset, "replace")
+
+
+def _bytes(char: str) -> int:
+    """How many bytes of a region a character was. U+FFFD was one that is no UTF-8."""
+    return 1 if char == "\ufffd" else len(char.encode("utf-8", "surrogateescape"))
 
 
 def _charset() -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from vmscope.reader.discovery import Candidate
 
+HELP_OPTIONS = ("-?", "-h", "--help", "-help")
+
 USAGE = """\
 usage: jps [--help]
        jps [-q] [-mlvV] [<hostid>]
@@ -45,7 +47,6 @@ example:
 """
 )
 
-_UNAVAILABLE = " -- process information unavailable"
 _UNKNOWN = "Unknown"
 
 
@@ -53,13 +54,14 @@ def main(arguments: list[str]) -> int:
     """Lists the VMs. 0, or 1 for arguments that jps does not take."""
     try:
         own, _ = _java.split_options(arguments)
-        if own in (["-?"], ["-h"], ["--help"], ["-help"]):
+        if len(own) == 1 and own[0] in HELP_OPTIONS:
             sys.stderr.write(USAGE)
             return 0
     except CommandLineError as error:
         return _java.complain(str(error))
     try:
-        letters, scheme, host = _parse(own)
+        letters, host = parse(own)
+        scheme = _scheme(host)
     except VMIdentifierError:
         return _java.complain(f"Malformed Host Identifier: {own[-1]}\n{USAGE}")
     except CommandLineError as error:
@@ -74,8 +76,8 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _parse(arguments: list[str]) -> tuple[frozenset[str], str, str]:
-    """The option letters, and the scheme and name of the host to ask."""
+def parse(arguments: list[str]) -> tuple[frozenset[str], str | None]:
+    """The option letters, and the host to ask. Raises CommandLineError with jps' own messages."""
     letters: set[str] = set()
     rest = list(arguments)
     while rest and rest[0].startswith("-"):
@@ -88,12 +90,16 @@ def _parse(arguments: list[str]) -> tuple[frozenset[str], str, str]:
             letters.update(option[1:])
     if len(rest) > 1:
         raise CommandLineError("invalid argument count")
-    if not rest:
-        return frozenset(letters), "local", "localhost"
+    return frozenset(letters), rest[0] if rest else None
+
+
+def _scheme(host: str | None) -> str:
+    """How the VMs of a host are reached: local, file, rmi or what nobody knows. Raises VMIdentifierError."""
+    if host is None:
+        return "local"
     from vmscope.cli.vmid import HostIdentifier
 
-    identifier = HostIdentifier(rest[0])
-    return frozenset(letters), identifier.scheme, identifier.host
+    return HostIdentifier(host).scheme
 
 
 def listed(tmp: str = "/tmp") -> list[Candidate]:
@@ -132,35 +138,55 @@ def _user() -> str:
 
 
 def line(candidate: Candidate, letters: frozenset[str]) -> str:
-    """A VM's line."""
+    """A VM's line. Of one that cannot be read it says what could not be found out first."""
     pid = candidate.pid
     if "q" in letters:
         return str(pid)
     try:
         if not exists(pid):
-            return f"{pid}{_UNAVAILABLE}"
-        with VM(open_candidate(candidate)) as vm:
+            return f"{pid}{_unavailable('process')}"
+        vm = VM(open_candidate(candidate))
+    except VMScopeError:
+        return f"{pid}{_unavailable('process')}"
+    with vm:
+        try:
+            vm.reader.prologue()
+        except VMScopeError:
+            return f"{pid}{_unavailable('process')}"
+        try:
             _jvmstat.wait(vm)
             return f"{pid} {describe(_jvmstat.values(vm), letters)}"
-    except (VMScopeError, ValueError):
-        return f"{pid}{_UNAVAILABLE}"
+        except VMScopeError:
+            return f"{pid} {_unavailable('main class')}"
 
 
 def describe(values: Mapping[str, int | str], letters: frozenset[str]) -> str:
-    """What stands after the pid. ValueError where a counter that holds text elsewhere holds a number."""
-    command = _text(values, "sun.rt.javaCommand")
+    """What stands after the pid; it ends where a counter that should hold text holds a number."""
+    command = values.get("sun.rt.javaCommand", _UNKNOWN)
+    if not isinstance(command, str):
+        return _unavailable("main class")
     at = command.find(" ")
     main_class, arguments = (command[:at], command[at + 1 :]) if at > 0 else (command, "")
     if command == _UNKNOWN:
         arguments = _UNKNOWN
-    parts = [main_class if "l" in letters else short_name(main_class)]
+    text = main_class if "l" in letters else short_name(main_class)
     if "m" in letters and arguments:
-        parts.append(arguments)
-    if "v" in letters and (vm_arguments := _text(values, "java.rt.vmArgs")):
-        parts.append(vm_arguments.replace("\n", "\\n").replace("\r", "\\r"))
-    if "V" in letters and (vm_flags := _text(values, "java.rt.vmFlags")):
-        parts.append(vm_flags)
-    return " ".join(parts)
+        text += " " + arguments
+    for letter, name, what in (("v", "java.rt.vmArgs", "jvm args"), ("V", "java.rt.vmFlags", "jvm flags")):
+        if letter not in letters:
+            continue
+        value = values.get(name, _UNKNOWN)
+        if not isinstance(value, str):
+            return text + _unavailable(what)
+        if letter == "v":
+            value = value.replace("\n", "\\n").replace("\r", "\\r")
+        if value:
+            text += " " + value
+    return text
+
+
+def _unavailable(what: str) -> str:
+    return f" -- {what} information unavailable"
 
 
 def short_name(main_class: str) -> str:
@@ -172,10 +198,3 @@ def short_name(main_class: str) -> str:
     if at > 0 and main_class[at + 1 :] != "jar":
         return main_class[at + 1 :]
     return main_class
-
-
-def _text(values: Mapping[str, int | str], name: str) -> str:
-    value = values.get(name, _UNKNOWN)
-    if not isinstance(value, str):
-        raise ValueError(f"{name} is no text")
-    return value

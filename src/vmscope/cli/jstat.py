@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from vmscope.cli.vmid import VMIdentifier
     from vmscope.reader.machine import VM
 
+HELP_OPTIONS = ("-?", "-h", "--help", "-help")
+
 USAGE = """\
 Usage: jstat --help|-options
        jstat -<option> [-t] [-h<lines>] <vmid> [<interval> [<count>]]
@@ -92,17 +94,17 @@ def main(arguments: list[str]) -> int:
     home = properties.get("user.home")
     unsupported = properties.get("jstat.showUnsupported", "").lower() == "true"
     try:
-        if not own or own[0] in ("-?", "-h", "--help", "-help"):
+        if not own or own[0] in HELP_OPTIONS:
             _java.write(USAGE)
             return 0
         if own[0] == "-options":
             _list_options(home, unsupported)
             return 0
         try:
-            request = _parse(own)
+            request = parse(own)
             request.unsupported = unsupported
-            view = _find_view(request, home) if request.option is not None else None
-            place = _locate(request.vmid)
+            view = find_view(request, home) if request.option is not None else None
+            place = locate(request.vmid)
         except (CommandLineError, VMIdentifierError) as error:
             return _java.complain(f"{error}\n{USAGE}".rstrip("\n"))
         with _attach(place) as vm:
@@ -115,7 +117,7 @@ def main(arguments: list[str]) -> int:
 # -- the command line -----------------------------------------------------------------------------
 
 
-def _parse(arguments: list[str]) -> Request:
+def parse(arguments: list[str]) -> Request:
     """Options first, then VM, interval and count. Raises CommandLineError with jstat's own messages."""
     request = Request()
     at = 0
@@ -241,7 +243,7 @@ def _own_views(home: str | None) -> tuple[str, str] | None:
         return None
 
 
-def _find_view(request: Request, home: str | None) -> View:
+def find_view(request: Request, home: str | None) -> View:
     """The view that the request names, with the timestamp's column before its own where that is asked for."""
     from vmscope.cli._standard_views import TIMESTAMP, standard_view
 
@@ -260,12 +262,12 @@ def _find_view(request: Request, home: str | None) -> View:
 
 
 def _find_own_view(own: tuple[str, str], name: str) -> View | None:
-    from vmscope.cli._view_language import ViewSyntaxError, find_view
+    from vmscope.cli import _view_language
 
     path, text = own
     try:
-        return find_view(text, name)
-    except ViewSyntaxError as error:
+        return _view_language.find_view(text, name)
+    except _view_language.ViewSyntaxError as error:
         _java.complain(f"file:{path}: {error}\nParsing of file:{path} aborted")
         return None
 
@@ -288,7 +290,7 @@ def _list_options(home: str | None, unsupported: bool) -> None:
 # -- the target -----------------------------------------------------------------------------------
 
 
-def _locate(vmid: str | None) -> int | VMIdentifier:
+def locate(vmid: str | None) -> int | VMIdentifier:
     """A local VM's number, or where else the VM is. Raises VMIdentifierError."""
     if vmid is None:
         return 0
