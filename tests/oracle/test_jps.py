@@ -114,7 +114,7 @@ def test_live_vms(jdk17: JDK) -> None:
             start(*java, "-Dkey=a value", "sun.security.tools.keytool.Main", *ask, "a  b"),
             start(*java, "-Dlines=one\ntwo\rthree", "sun.security.tools.keytool.Main", *ask, "täglich"),
             start(*java, "-m", "java.base/sun.security.tools.keytool.Main", *ask, "c"),
-            start(sys.executable, "-m", "vmscope", "run", "-Dx=y", "-c", "print('ready', flush=True); input()", "1", "2"),
+            start(sys.executable, "-m", "vmscope", "run", "-Dx=y", "-c", facts["program"], "1", "2 3"),
         ]
         for child, end in zip(made, [b"password:"] * 3 + [b"ready\n"]):
             text = b""
@@ -130,6 +130,7 @@ def test_live_vms(jdk17: JDK) -> None:
         java=jdk17.tool("java"),
         jps=jdk17.tool("jps"),
         lines=OPTIONS[: len(LETTERS)],
+        program="print('ready', flush=True); input()",
     )
     for theirs, mine in runs:
         compare(theirs, mine)
