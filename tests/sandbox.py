@@ -10,7 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
-import textwrap
+from textwrap import dedent
 
 import pytest
 
@@ -51,7 +51,7 @@ PRELOAD = ("json", "subprocess", "vmscope.runtime", "vmscope.memory._file", "vms
 
 
 def program(code: str) -> str:
-    return PRELUDE + textwrap.dedent(code)
+    return PRELUDE + dedent(code)
 
 
 def command(code: str, *, mounts: str = "", pid: bool = False) -> list[str]:
@@ -67,7 +67,7 @@ def command(code: str, *, mounts: str = "", pid: bool = False) -> list[str]:
     if pid:
         unshare += ["--pid", "--fork", "--kill-child", "--mount-proc"]
     setup = f"subprocess.run(['sh', '-ec', {mounts!r}], check=True)\n" if mounts else ""
-    return [*unshare, sys.executable, "-c", PRELUDE + setup + textwrap.dedent(code)]
+    return [*unshare, sys.executable, "-c", PRELUDE + setup + dedent(code)]
 
 
 def run(code: str, *, mounts: str = "", pid: bool = False, timeout: float = 60) -> str:
@@ -101,8 +101,11 @@ def can_refuse() -> bool:
     return sys.platform == "linux" and platform.machine() in _CALLS
 
 
-def refuse(*, tmpfile: bool = False, link: bool = False) -> None:
-    """From now on the kernel answers this process as a file system without O_TMPFILE, or without links, does."""
+def refuse(*, tmpfile: int = 0, link: int = 0) -> None:
+    """From now on the kernel answers open with O_TMPFILE, or link, with these errnos in this process.
+
+    EOPNOTSUPP and EPERM are what file systems say that have neither.
+    """
     arch, openat, linkat = _CALLS[platform.machine()]
 
     def load(offset: int) -> bytes:
@@ -117,10 +120,10 @@ def refuse(*, tmpfile: bool = False, link: bool = False) -> None:
     equal, any_bit = 0x15, 0x45
     program = load(4) + struct.pack("=HBBI", equal, 1, 0, arch) + fail(errno.ENOSYS)
     if tmpfile:
-        refused = load(32) + skip_unless(any_bit, _O_TMPFILE, 1) + fail(errno.EOPNOTSUPP)
+        refused = load(32) + skip_unless(any_bit, _O_TMPFILE, 1) + fail(tmpfile)
         program += load(0) + skip_unless(equal, openat, 3) + refused
     if link:
-        program += load(0) + skip_unless(equal, linkat, 1) + fail(errno.EPERM)
+        program += load(0) + skip_unless(equal, linkat, 1) + fail(link)
     program += struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000)  # SECCOMP_RET_ALLOW
 
     instructions = ctypes.create_string_buffer(program, len(program))

@@ -22,6 +22,7 @@ from vmscope.errors import InsecureDirectory, RegionFileError
 from vmscope.memory import _directory, _file
 from vmscope.memory._directory import Directory, open_directory
 from vmscope.memory._file import create
+from vmscope.memory._stale import clean
 from vmscope.native import lockmap
 
 IMAGE = bytes.fromhex("cafec0c001020001") + bytes(24) + bytes(range(256)) * 255 + bytes(224)
@@ -320,11 +321,25 @@ def test_locked_file_of_the_same_pid_is_never_touched(lock_kind: str, directory:
     first.unlink()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a file immutable")
+def test_file_that_nobody_may_unlink(directory: Directory) -> None:
+    path = Path(directory.path) / str(PID)
+    path.touch()
+    if subprocess.run(["chattr", "+i", path], capture_output=True).returncode != 0:
+        pytest.skip("this file system has no immutable files")
+    try:
+        assert clean(directory, PID) == []
+        with pytest.raises(RegionFileError, match="is there and cannot be unlinked"):
+            create(directory, PID, IMAGE)
+    finally:
+        subprocess.run(["chattr", "-i", path], check=True)
+
+
 def test_file_size_limit_leaves_nothing(tmp_path: Path) -> None:
     code = f"""
         import resource
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-        for refused in ({{}}, {{"tmpfile": True}}, {{"tmpfile": True, "link": True}}):
+        for refused in ({{}}, {{"tmpfile": errno.EOPNOTSUPP}}, {{"tmpfile": errno.EOPNOTSUPP, "link": errno.EPERM}}):
             {"sandbox.refuse(**refused)" if sandbox.can_refuse() else "pass"}
             answer(found=refusal(publish, {str(tmp_path)!r}), tree=tree({str(tmp_path)!r}))
     """

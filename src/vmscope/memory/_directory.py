@@ -93,7 +93,7 @@ def _check(fd: int, path: str, uid: int) -> None:
         named = os.lstat(path)
     except FileNotFoundError:
         named = None
-    if named is None or (named.st_ino, named.st_dev) != (opened.st_ino, opened.st_dev):
+    if named is None or not os.path.samestat(named, opened):
         raise InsecureDirectory(f"{path} was replaced while it was being opened", path=path, hint="try again")
     if opened.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InsecureDirectory(

@@ -10,7 +10,8 @@ its name, which never replaces another's file. Three ways, the first that works:
    says that it is not accessible yet, and readers wait.
 
 The lock tells every VM that starts that this region is in use. It hangs on a mapping (`native.lock_mapping`),
-not on a descriptor, so the program neither sees nor closes it, and a forked child does not keep it.
+not on a descriptor, so the program neither sees nor closes it, and a forked child does not keep it. On overlayfs
+a mapping does not hold it (HotSpot's lock is lost there): the mirror's thread takes it when it opens the file.
 """
 
 from __future__ import annotations
@@ -37,16 +38,18 @@ _ACCESSIBLE = 7  # offset of the prologue's flag: wire.layout, spelt here becaus
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_IN_PLACE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NAMED = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_IN_PLACE = _NAMED | os.O_CREAT
 
 
 class RegionFile:
     """A region's file under its name: `path`, `size`, and the identity (`device`, `inode`) that the name may lose."""
 
-    __slots__ = ("_lock", "device", "inode", "path", "size")
+    __slots__ = ("_identity", "_lock", "device", "inode", "path", "size")
 
     def __init__(self, path: str, identity: os.stat_result, lock: Lock) -> None:
         self.path = path
+        self._identity = identity
         self.size = identity.st_size
         self.device = identity.st_dev
         self.inode = identity.st_ino
@@ -64,8 +67,7 @@ class RegionFile:
             head, _, name = self.path.rpartition("/")
             directory_fd = os.open(head, _OPEN_DIRECTORY)
             try:
-                if _identity(os.stat(name, dir_fd=directory_fd, follow_symlinks=False)) == (self.device, self.inode):
-                    os.unlink(name, dir_fd=directory_fd)
+                _unlink(directory_fd, name, self._identity)
             finally:
                 os.close(directory_fd)
         except (FileNotFoundError, NotADirectoryError):
@@ -88,23 +90,18 @@ def create(directory: Directory, pid: int, image: Buffer) -> RegionFile:
     Raises DiskFull, and RegionFileError where the name is taken (by a VM that holds its lock, a link or whatever
     `clean` leaves alone) or the file system refuses. Nothing of the attempt stays behind.
     """
-    path = f"{directory.path}/{pid}"
     name = str(pid)
-    for way in (_unnamed, _beside, _in_place):
-        try:
-            made = way(directory, name, path, image)
-        except RegionFileError:
-            raise
-        except FileExistsError as error:
-            raise _taken(directory, name, path) from error
-        except OSError as error:
-            raise _failure(f"cannot make {path}", error, path) from error
-        if made is not None:
-            return made
-    raise RegionFileError(f"cannot make {path}", path=path)
+    path = f"{directory.path}/{name}"
+    place = (directory, name, path, image)
+    try:
+        return _unnamed(*place) or _beside(*place) or _in_place(*place)
+    except FileExistsError as error:
+        raise _taken(directory, name, path) from error
+    except OSError as error:
+        raise _failure(f"cannot make {path}", error, path) from error
 
 
-# -- the three ways; None means: this one does not work here --------------------------------------
+# -- the three ways; None: this one does not work here ---------------------------------------------
 
 
 def _unnamed(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile | None:
@@ -114,7 +111,18 @@ def _unnamed(directory: Directory, name: str, path: str, image: Buffer) -> Regio
         if error.errno in _FULL:
             raise
         return None
-    return _fill_and_link(fd, f"/proc/self/fd/{fd}", True, directory, name, path, image)
+    lock = None
+    try:
+        _fill(fd, image)
+        lock = native.lock_mapping(fd, 1)
+        if not _linked(f"/proc/self/fd/{fd}", fd, directory, name):
+            return None
+        made, lock = RegionFile(path, os.fstat(fd), lock), None
+        return made
+    finally:
+        if lock is not None:
+            lock.close()
+        os.close(fd)
 
 
 def _beside(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile | None:
@@ -126,7 +134,13 @@ def _beside(directory: Directory, name: str, path: str, image: Buffer) -> Region
             raise
         return None
     try:
-        return _fill_and_link(fd, temporary, False, directory, name, path, image)
+        try:
+            _fill(fd, image)
+            if not _linked(temporary, fd, directory, name):
+                return None
+        finally:
+            os.close(fd)
+        return _lock_by_name(directory, name, path)
     finally:
         try:
             os.unlink(temporary)
@@ -134,33 +148,24 @@ def _beside(directory: Directory, name: str, path: str, image: Buffer) -> Region
             pass
 
 
-def _fill_and_link(
-    fd: int, source: str, follow: bool, directory: Directory, name: str, path: str, image: Buffer
-) -> RegionFile | None:
-    """Fills the file that `fd` is, then links `source` to its name. Closes `fd`."""
-    lock = None
+def _lock_by_name(directory: Directory, name: str, path: str) -> RegionFile:
+    """Many a FUSE server takes two names for two files, each with locks of its own: the lock has to be this one's.
+
+    For the moment without a lock the live pid protects the file.
+    """
+    fd = os.open(name, _NAMED, dir_fd=directory.fd)
     try:
-        _fill(fd, image)
-        lock = native.lock_mapping(fd, 1)
-        identity = os.fstat(fd)
-        try:
-            os.link(source, name, dst_dir_fd=directory.fd, follow_symlinks=follow)
-        except OSError as error:
-            if error.errno == errno.EEXIST or error.errno in _FULL:
-                raise
-            return None
-        if _identity(os.stat(name, dir_fd=directory.fd, follow_symlinks=False)) != _identity(identity):
-            os.unlink(name, dir_fd=directory.fd)
-            raise RegionFileError(f"{source} was replaced before it was linked to {path}", path=path)
-        made, lock = RegionFile(path, identity, lock), None
-        return made
+        if not _locked(fd) or os.fstat(fd).st_nlink == 0:
+            raise FileExistsError
+        return RegionFile(path, os.fstat(fd), native.lock_mapping(fd, 1))
+    except BaseException:
+        _unlink(directory.fd, name, os.fstat(fd))
+        raise
     finally:
-        if lock is not None:
-            lock.close()
         os.close(fd)
 
 
-def _in_place(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile | None:
+def _in_place(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile:
     try:
         fd = os.open(name, _IN_PLACE, 0o600, dir_fd=directory.fd)
     except OSError as error:
@@ -181,13 +186,27 @@ def _in_place(directory: Directory, name: str, path: str, image: Buffer) -> Regi
             os.pwrite(fd, bytes((accessible,)), _ACCESSIBLE)
             return RegionFile(path, os.fstat(fd), native.lock_mapping(fd, 1))
         except BaseException:
-            os.unlink(name, dir_fd=directory.fd)
+            _unlink(directory.fd, name, opened)
             raise
     finally:
         os.close(fd)
 
 
 # -- parts ----------------------------------------------------------------------------------------
+
+
+def _linked(source: str, fd: int, directory: Directory, name: str) -> bool:
+    """Links the file that `fd` is, `source`, to its name; False where that cannot be, or comes out as another file."""
+    try:
+        os.link(source, name, dst_dir_fd=directory.fd, follow_symlinks=source.startswith("/proc/"))
+    except OSError as error:
+        if error.errno == errno.EEXIST or error.errno in _FULL:
+            raise
+        return False
+    if os.path.samestat(os.stat(name, dir_fd=directory.fd, follow_symlinks=False), os.fstat(fd)):
+        return True
+    os.unlink(name, dir_fd=directory.fd)
+    return False
 
 
 def _fill(fd: int, image: Buffer) -> None:
@@ -212,8 +231,14 @@ def _locked(fd: int) -> bool:
     return True
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
+def _unlink(directory_fd: int, name: str, identity: os.stat_result) -> None:
+    """Takes `name` away if it still is the file of that device and inode."""
+    try:
+        found = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
+        if os.path.samestat(found, identity):
+            os.unlink(name, dir_fd=directory_fd)
+    except FileNotFoundError:  # a cleaner of /tmp was faster
+        pass
 
 
 # -- what went wrong ------------------------------------------------------------------------------
@@ -230,12 +255,25 @@ def _taken(directory: Directory, name: str, path: str) -> RegionFileError:
             what = "is no plain file"
         elif found.st_nlink > 1:
             what = f"is a file of {found.st_nlink} hard links"
-        else:
+        elif _is_locked(directory, name):
             what = "is in use by another VM of the same pid, as in a container that shares the directory"
             hint = "give each container a /tmp of its own, or the host's pid namespace"
-    except OSError:
+        else:
+            what = "is there and cannot be unlinked"
+    except FileNotFoundError:
         what, hint = "was another's for a moment", "start again"
     return RegionFileError(f"{path} {what}", path=path, hint=hint)
+
+
+def _is_locked(directory: Directory, name: str) -> bool:
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory.fd)
+    except PermissionError:  # a file that its owner closed to himself: no VM's
+        return False
+    try:
+        return not _locked(fd)
+    finally:
+        os.close(fd)
 
 
 def _failure(what: str, error: OSError, path: str) -> RegionFileError:

@@ -55,7 +55,7 @@ def _clean_one(directory_fd: int, name: str, own_pid: int) -> bool:
         if pid != own_pid and _lives(pid):
             return False
         named = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
-        if (named.st_ino, named.st_dev) != (opened.st_ino, opened.st_dev):
+        if not os.path.samestat(named, opened):
             return False
         os.unlink(name, dir_fd=directory_fd)
         return True

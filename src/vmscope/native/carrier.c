@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -208,6 +209,8 @@ open_file(Mirror *self)
     int fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == self->device && status.st_ino == self->inode) {
         self->fd = fd;
+        /* Refused where a mapping holds the lock; on overlayfs, which maps the file below, none can. */
+        (void)flock(fd, LOCK_EX | LOCK_NB);
         return;
     }
     atomic_store(&self->error, fd < 0 ? errno : ESTALE); /* ESTALE: somebody put another file there */

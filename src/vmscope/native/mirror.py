@@ -13,6 +13,7 @@ from _thread import allocate_lock, start_new_thread
 from struct import Struct
 from time import monotonic_ns
 
+from vmscope.native.lockmap import lock_file
 from vmscope.native.slots import LongSlot, TextSlot
 
 TYPE_CHECKING = False
@@ -213,6 +214,10 @@ class Mirror:
             self.error = errno.ESTALE
             os.close(fd)
             return
+        try:
+            lock_file(fd)
+        except OSError:  # a mapping holds the lock; on overlayfs, which maps the file below, none can
+            pass
         self._fd = fd
         self._in_file = b""
 

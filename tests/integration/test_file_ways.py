@@ -1,0 +1,232 @@
+"""Each way in which a region's file can come about, on a kernel or file system that allows no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests import sandbox
+
+TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
+
+# Which names are linked and opened for writing, seen by an audit hook; then publication twice, and an end.
+CODE = """
+links, opened = [], []
+def watch(event, arguments):
+    if event == "os.link":
+        links.append(arguments[0].replace(str(os.getpid()), "PID"))
+    if event == "open" and arguments[2] & os.O_CREAT:
+        opened.append(arguments[0].replace(str(os.getpid()), "PID"))
+sys.addaudithook(watch)
+{refuse}
+os.umask(0o777 if os.geteuid() == 0 else 0o022)
+file, removed = publish()
+os.umask(0o022)
+found = os.lstat(file.path)
+with open(file.path, "rb") as other:
+    try:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        answer(locked=True)
+answer(whole=open(file.path, "rb").read() == IMAGE, mode=oct(found.st_mode), hard_links=found.st_nlink, removed=removed,
+       same=(found.st_dev, found.st_ino, found.st_size) == (file.device, file.inode, file.size),
+       second=refusal(publish)["message"].replace(str(os.getpid()), "PID"), blocks=found.st_blocks, tree=len(tree()),
+       links=links, opened=opened)
+file.unlink()
+answer(left=[path for path in tree() if "hsperfdata" not in os.path.basename(path)])
+"""
+
+UNNAMED, BESIDE = "/proc/self/fd/", "/tmp/.vmscope-PID-"
+
+
+def publish(refuse: str = "", mounts: str = TMP) -> dict[str, Any]:
+    """What CODE finds, checked for what is the same whichever way was taken."""
+    if refuse and not sandbox.can_refuse():
+        pytest.skip("no seccomp filter for this machine")
+    lock, first, last = map(json.loads, sandbox.run(CODE.replace("{refuse}", refuse), mounts=mounts).splitlines())
+    answer: dict[str, Any] = first
+    assert lock["locked"]
+    assert answer["whole"]
+    assert answer["same"]
+    assert answer["mode"] == "0o100600"
+    assert answer["hard_links"] == 1
+    assert answer["removed"] == []
+    assert answer["second"].startswith("/tmp/hsperfdata_root/PID is in use by another VM")
+    assert answer["tree"] == 2, "the directory and the file"
+    assert last["left"] == []
+    return answer
+
+
+def test_unnamed() -> None:
+    answer = publish()
+    assert len(answer["links"]) == 2
+    assert all(link.startswith(UNNAMED) for link in answer["links"])
+    assert answer["opened"] == []
+
+
+def test_no_o_tmpfile() -> None:
+    answer = publish("sandbox.refuse(tmpfile=errno.EOPNOTSUPP)")
+    assert len(answer["links"]) == 2
+    assert all(link.startswith(BESIDE) for link in answer["links"])
+    assert all(path.startswith(BESIDE) for path in answer["opened"])
+
+
+def test_no_proc() -> None:
+    """An unnamed file can be made but not linked."""
+    answer = publish(mounts=TMP + "mount -t tmpfs tmpfs /proc")
+    assert [link[:9] for link in answer["links"]] == [UNNAMED[:9], BESIDE[:9]] * 2
+    assert len(answer["opened"]) == 2
+
+
+def test_no_links() -> None:
+    """As on FAT."""
+    answer = publish("sandbox.refuse(link=errno.EPERM)")
+    assert "PID" in answer["opened"]
+
+
+def test_neither_o_tmpfile_nor_links() -> None:
+    assert "PID" in publish("sandbox.refuse(tmpfile=errno.EOPNOTSUPP, link=errno.EPERM)")["opened"]
+
+
+def test_directory_on_a_file_system_of_its_own() -> None:
+    mounts = TMP + "mkdir /tmp/hsperfdata_root\nmount -t tmpfs -o mode=755 tmpfs /tmp/hsperfdata_root\n"
+    assert all(link.startswith(UNNAMED) for link in publish(mounts=mounts)["links"])
+    answer = publish("sandbox.refuse(tmpfile=errno.EOPNOTSUPP)", mounts)  # nothing beside it is on the same one
+    assert answer["links"][0].startswith(BESIDE)
+    assert "PID" in answer["opened"]
+
+
+def test_in_place_region_opens_when_it_is_whole() -> None:
+    """Readers wait while the region says that it is not accessible."""
+    code = """
+        seen = []
+        write = os.write
+        def watched(fd, data):
+            seen.append(open(path, "rb").read()[7:8])
+            done = write(fd, data[:4096])
+            seen.append(open(path, "rb").read()[7:8])
+            return done
+        os.write = watched
+        with _directory.open_directory() as directory:
+            path = f"{directory.path}/{os.getpid()}"
+            file = _file._in_place(directory, str(os.getpid()), path, IMAGE)
+        os.write = write
+        answer(before=sorted({flag.hex() for flag in seen}), after=open(path, "rb").read()[7], count=len(seen))
+    """
+    assert json.loads(sandbox.run(code, mounts=TMP)) == {"before": ["", "00"], "after": 1, "count": 32}
+
+
+def test_in_place_takes_over_what_a_dead_process_left() -> None:
+    """Where clean-up was not allowed to: the file is emptied first, as HotSpot does."""
+    code = """
+        sandbox.refuse(tmpfile=errno.EOPNOTSUPP, link=errno.EPERM)
+        with _directory.open_directory() as directory:
+            path = f"{directory.path}/{os.getpid()}"
+            with open(path, "wb") as former:
+                former.write(b"x" * 100_000)
+            os.chmod(path, 0o644)
+            inode = os.stat(path).st_ino
+            file = _file.create(directory, os.getpid(), IMAGE)
+        answer(whole=open(path, "rb").read() == IMAGE, same=os.stat(path).st_ino == inode, mode=os.stat(path).st_mode)
+    """
+    if not sandbox.can_refuse():
+        pytest.skip("no seccomp filter for this machine")
+    assert json.loads(sandbox.run(code, mounts=TMP)) == {"whole": True, "same": True, "mode": 0o100600}
+
+
+def mountable(mounts: str) -> str:
+    """`mounts`, if this kernel can."""
+    probe = subprocess.run(sandbox.command("pass", mounts=mounts), capture_output=True, text=True)
+    if probe.returncode != 0:
+        pytest.skip(f"cannot be mounted here: {probe.stderr.splitlines()[0]}")
+    return mounts
+
+
+def test_ramfs() -> None:
+    answer = publish(mounts=mountable("mount -t ramfs -o mode=1777 ramfs /tmp"))
+    assert all(link.startswith(UNNAMED) for link in answer["links"])
+
+
+@pytest.mark.parametrize("implementation", ["0", "1"])
+def test_overlay(implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What /tmp is on in most containers. A mapping there holds the file below and not the lock: the mirror does."""
+    monkeypatch.setenv("VMSCOPE_NATIVE", implementation)
+    mounts = (
+        TMP
+        + """
+        mkdir -m 1777 /tmp/upper
+        mkdir /tmp/lower /tmp/work /tmp/merged
+        mount -t overlay -o lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work overlay /tmp/merged
+        mount --bind /tmp/merged /tmp
+    """
+    )
+    code = """
+        def locked():
+            with open(path, "rb") as other:
+                try:
+                    fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return True
+            return False
+
+        def wait_for(lock):
+            deadline = time.monotonic() + 10
+            while locked() != lock and time.monotonic() < deadline:
+                time.sleep(0.01)
+            return locked() == lock
+
+        vm = os.fork()
+        if vm == 0:
+            vmscope.start()
+            time.sleep(60)
+        path = f"/tmp/hsperfdata_root/{vm}"
+        while not os.path.exists(path):
+            time.sleep(0.01)
+        held = wait_for(True)
+        os.kill(vm, 9)
+        os.waitpid(vm, 0)
+        answer(held=held, free=wait_for(False))
+        with _directory.open_directory() as directory:
+            answer(removed=_stale.clean(directory, os.getpid()) == [str(vm)])
+    """
+    locks, last = map(json.loads, sandbox.run(code, mounts=mountable(mounts)).splitlines())
+    assert locks == {"held": True, "free": True}
+    assert last == {"removed": True}
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("bindfs") is None, reason="needs root and bindfs")
+@pytest.mark.parametrize("options", ["attr_timeout=0", "attr_timeout=0,no-allow-other", "attr_timeout=0,multithreaded"])
+def test_file_system_without_o_tmpfile(options: str) -> None:
+    """FUSE, as sshfs and many a container's storage are: two names are two files to it, with a lock each."""
+    code = """
+        links = []
+        sys.addaudithook(lambda event, arguments: links.append(arguments[0]) if event == "os.link" else None)
+        vm = os.fork()
+        if vm == 0:
+            file, _ = publish()
+            try:
+                fcntl.flock(open(file.path, "rb"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                answer(links=links, whole=open(file.path, "rb").read() == IMAGE, tree=len(tree()))
+            os.kill(os.getpid(), 9)
+        os.waitpid(vm, 0)
+        file, removed = publish()
+        file.unlink()
+        deadline = time.monotonic() + 10
+        while len(tree()) > 1 and time.monotonic() < deadline:  # what is unlinked while open keeps a hidden name
+            time.sleep(0.01)
+        answer(removed=removed == [str(vm)], tree=tree())
+    """
+    # As a pid namespace ends, so does the daemon in it.
+    mounts = f"mount -t tmpfs -o mode=1777 tmpfs /mnt\nmount -t tmpfs tmpfs /tmp\nbindfs -o {options} /mnt /tmp"
+    vm, after = map(json.loads, sandbox.run(code, mounts=mounts, pid=True).splitlines())
+    assert vm["whole"]
+    assert len(vm["links"]) == 1
+    assert vm["links"][0].startswith("/tmp/.vmscope-")
+    assert vm["tree"] == 2
+    assert after == {"removed": True, "tree": ["/tmp/hsperfdata_root"]}

@@ -1,0 +1,211 @@
+"""Containers that share a /tmp: pids mean nothing across them, locks do."""
+
+from __future__ import annotations
+
+import json
+import os
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from tests import sandbox
+from tests.support import JDK
+
+TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\nmkdir -m 755 /tmp/hsperfdata_root\n"
+
+# In the outer namespaces: how to start programs in pid namespaces of their own, which share this /tmp.
+CONTAINERS = """
+def container(command):
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+VM = '''
+vmscope.start()
+status = vmscope.status()
+answer(pid=os.getpid(), path=status.path, reason=status.reason)
+sys.stdin.read()
+'''
+
+def vm():
+    child = container(sandbox.command(VM, pid=True))
+    return child, json.loads(child.stdout.readline())
+
+def jvm(java):
+    unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    options = ["-XX:+UseSerialGC", "-Xmx32m", "-Xlog:disable", "-Xlog:all=off"]
+    keytool = ["sun.security.tools.keytool.Main", "-importpass", "-keystore", "/nonexistent/none.p12"]
+    child = container([*unshare, java, *options, *keytool])
+    said = b""
+    while b"password:" not in said:
+        more = os.read(child.stdout.fileno(), 4096)
+        assert more, said
+        said += more
+    return child
+
+def end(child, pid=None):
+    child.kill()  # and with it, --kill-child, all of its namespace
+    child.stdout.read()
+    child.wait()
+    child.stdin.close()  # only now: an end of input would be an orderly end
+    deadline = time.monotonic() + 20
+    while pid is not None and region(pid)[1] and time.monotonic() < deadline:  # its last thread is on its way out
+        time.sleep(0.01)
+
+def region(pid=1):
+    path = f"/tmp/hsperfdata_root/{pid}"
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked = False
+        except BlockingIOError:
+            locked = True
+        return os.fstat(file.fileno()).st_ino, locked, b"vmscope" in file.read()
+"""
+
+
+def run(code: str) -> list[dict[str, Any]]:
+    """What `code` answers in a mount namespace, from which it starts containers."""
+    return [json.loads(line) for line in sandbox.run(CONTAINERS + dedent(code), mounts=TMP).splitlines()]
+
+
+@pytest.fixture(params=[17, 25])
+def java(request: pytest.FixtureRequest) -> str:
+    jdk = JDK.find(request.param)
+    if jdk is None:
+        pytest.skip(f"no JDK {request.param}")
+    return jdk.tool("java")
+
+
+def test_two_vms_of_the_same_pid() -> None:
+    first, second, checks = run("""
+        one, told = vm()
+        answer(**told)
+        before = region()
+        two, told = vm()
+        answer(**told)
+        while_two_lives = region()
+        end(two)
+        after_two = region()
+        end(one, 1)
+        after_one = region()
+        three, told = vm()
+        answer(kept=before == while_two_lives == after_two, locked=before[1], left=after_one[1],
+               third=told["path"], fresh=region()[1:], reason=told["reason"])
+        end(three)
+    """)
+    assert first == {"pid": 1, "path": "/tmp/hsperfdata_root/1", "reason": ""}
+    assert second["pid"] == 1
+    assert second["path"] is None
+    assert second["reason"].startswith("/tmp/hsperfdata_root/1 is in use by another VM of the same pid")
+    assert checks == {
+        "kept": True,
+        "locked": True,
+        "left": False,  # a file whose writer was killed, with pid 1 alive everywhere: only its successor may take it
+        "third": "/tmp/hsperfdata_root/1",
+        "fresh": [True, True],
+        "reason": "",
+    }
+
+
+def test_end_of_the_second_leaves_the_first_ones_file() -> None:
+    (checks,) = run("""
+        one, _ = vm()
+        before = region()
+        two, _ = vm()
+        two.stdin.close()
+        two.wait(30)
+        kept = region() == before
+        one.stdin.close()
+        one.wait(30)
+        answer(kept=kept, status=[one.returncode, two.returncode], gone=region() is None)
+    """)
+    assert checks == {"kept": True, "status": [0, 0], "gone": True}
+
+
+def test_jvm_first(java: str) -> None:
+    told, checks = run(f"""
+        one = jvm({java!r})
+        before = region()
+        two, told = vm()
+        answer(**told)
+        kept = region() == before
+        end(two)
+        answer(kept=kept, still=region() == before, locked=before[1], ours=before[2])
+        end(one)
+    """)
+    assert told["path"] is None
+    assert "in use by another VM of the same pid" in told["reason"]
+    assert checks == {"kept": True, "still": True, "locked": True, "ours": False}
+
+
+def test_jvm_second(java: str) -> None:
+    told, checks = run(f"""
+        one, told = vm()
+        answer(**told)
+        before = region()
+        two = jvm({java!r})
+        kept = region() == before
+        end(two)
+        answer(kept=kept, still=region() == before, locked=before[1], ours=before[2])
+        end(one)
+    """)
+    assert told["path"] == "/tmp/hsperfdata_root/1"
+    assert checks == {"kept": True, "still": True, "locked": True, "ours": True}
+
+
+def test_jvm_that_was_killed_gives_way(java: str) -> None:
+    told, checks = run(f"""
+        end(jvm({java!r}), 1)
+        left = region()
+        two, told = vm()
+        answer(**told)
+        answer(left=left[1:], now=region()[1:])
+        end(two)
+    """)
+    assert told["path"] == "/tmp/hsperfdata_root/1"
+    assert checks == {"left": [False, False], "now": [True, True]}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to choose a pid")
+def test_pid_that_is_dead_out_here_keeps_its_file(java: str) -> None:
+    """Neither we nor a HotSpot that starts in another namespace takes it away, until its VM has ended."""
+    (checks,) = run(f"""
+        pid = 31_000
+        while os.path.exists(f"/proc/{{pid}}"):
+            pid += 1
+        inner = f'''
+            with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+                last.write("{{pid - 1}}")
+            child = os.fork()
+            if child == 0:
+                vmscope.start()
+                answer(pid=os.getpid(), path=vmscope.status().path)
+                time.sleep(60)
+            os.waitpid(child, 0)
+        '''
+        one = container(sandbox.command(inner, pid=True))
+        told = json.loads(one.stdout.readline())
+        assert told["pid"] == pid, told
+        before = region(pid)
+        with _directory.open_directory() as directory:
+            removed = _stale.clean(directory, os.getpid())
+        subprocess.run([{java!r}, "-version"], check=True, capture_output=True)
+        two, other = vm()
+        kept = region(pid) == before
+        end(one, pid)
+        with _directory.open_directory() as directory:
+            then = _stale.clean(directory, os.getpid())
+        answer(path=told["path"] == f"/tmp/hsperfdata_root/{{pid}}", locked=before[1], removed=removed, kept=kept,
+               then=then == [str(pid)], other=other["path"])
+        end(two)
+    """)
+    assert checks == {
+        "path": True,
+        "locked": True,
+        "removed": [],
+        "kept": True,
+        "then": True,
+        "other": "/tmp/hsperfdata_root/1",
+    }
