@@ -147,25 +147,35 @@ load(const char *at)
     return __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED);
 }
 
+/* Copies `count` bytes of one word, from its byte `skip` on. */
+static inline void
+copy_part(char *to, const char *from, size_t skip, size_t count)
+{
+    uint64_t word = load(from);
+    memcpy(to, (const char *)&word + skip, count);
+}
+
 /* Copies [offset, offset + length), every word with one load. */
 static __attribute__((noinline)) void
 copy_words(char *to, const char *base, size_t offset, size_t length)
 {
-    const char *from = base + (offset & ~(size_t)(WORD - 1));
     size_t skip = offset & (WORD - 1);
-    while (length > 0) {
-        uint64_t word = load(from);
+    const char *from = base + (offset - skip);
+    if (skip > 0) {
         size_t part = WORD - skip < length ? WORD - skip : length;
-        if (part == WORD) {
-            memcpy(to, &word, WORD);
-        }
-        else {
-            memcpy(to, (const char *)&word + skip, part);
-        }
+        copy_part(to, from, skip, part);
         from += WORD;
         to += part;
         length -= part;
-        skip = 0;
+    }
+    for (; length >= WORD; length -= WORD) {
+        uint64_t word = load(from);
+        memcpy(to, &word, WORD);
+        from += WORD;
+        to += WORD;
+    }
+    if (length > 0) {
+        copy_part(to, from, 0, length);
     }
 }
 

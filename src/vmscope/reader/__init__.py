@@ -57,7 +57,6 @@ def vms(*, stale: bool = False, tmp: str = "/tmp") -> list[VM]:
         machine = VM(attachment)
         file = attachment.found.st_dev, attachment.found.st_ino
         try:
-            machine.reader.prologue()  # raises what is no region
             if (machine.examine(locks).state == LIVE or stale) and file not in seen:
                 seen.add(file)
                 found.append(machine)

@@ -121,7 +121,7 @@ class VM:
         if attachment.pid is None or attachment.nspid is None:
             self._owner = Owner(STALE, 0)
         else:
-            self._owner = owner(attachment.pid, attachment.nspid, attachment.found, locks, self._first)
+            self._owner = owner(attachment.pid, attachment.nspid, attachment.found, self._first(), locks)
         return self._owner
 
     @property

@@ -12,23 +12,25 @@ PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 PID_MAX = 2**31 - 1
 
 _ENDED = "ZXx"  # zombie, dead
-_READ_LIMIT = 1 << 16
+_CHUNK = 1 << 16
 
 
 class Process:
     """One look at /proc/PID/stat.
 
-    `name` is at most 15 characters of the program's; `start_ticks` clock ticks since boot; `user_ticks` and
-    `system_ticks` CPU time in clock ticks, `rss` bytes, `threads` a count.
+    `uid` is the effective one, or 0 where the process hides its memory, as after a change of users. `name` is
+    at most 15 characters of the program's; `start_ticks` clock ticks since boot; `user_ticks` and `system_ticks`
+    CPU time in clock ticks, `rss` bytes, `threads` a count.
     """
 
-    __slots__ = ("name", "pid", "rss", "start_ticks", "state", "system_ticks", "threads", "user_ticks")
+    __slots__ = ("name", "pid", "rss", "start_ticks", "state", "system_ticks", "threads", "uid", "user_ticks")
 
-    def __init__(self, pid: int, text: bytes) -> None:
+    def __init__(self, pid: int, uid: int, text: bytes) -> None:
         # The name stands in brackets and may hold any character, brackets and newlines too.
         begin, end = text.index(b"("), text.rindex(b")")
         fields = text[end + 2 :].split()
         self.pid = pid
+        self.uid = uid
         self.name = text[begin + 1 : end].decode("utf-8", "replace")
         self.state = fields[0].decode("ascii")
         self.user_ticks = int(fields[11])
@@ -56,21 +58,29 @@ class Process:
         return time.time_ns() // 1_000_000 - int(self.uptime_seconds * 1000)
 
 
-def read_file(path: str, limit: int = _READ_LIMIT) -> bytes:
+def read_file(path: str, limit: int) -> bytes:
     """What a file of /proc holds, `limit` bytes of it at most."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        text = os.read(fd, limit)
-        while len(text) < limit and (more := os.read(fd, limit - len(text))):
-            text += more
-        return text
+        parts = []
+        while limit > 0 and (part := os.read(fd, min(limit, _CHUNK))):
+            parts.append(part)
+            limit -= len(part)
+        return b"".join(parts)
     finally:
         os.close(fd)
 
 
-def _proc(pid: int, name: str) -> bytes:
+def _proc(pid: int, name: str) -> tuple[bytes, int]:
+    """What a file of a process holds, and who owns it."""
     try:
-        return read_file(f"/proc/{pid}/{name}")
+        fd = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(fd, _CHUNK), os.fstat(
+                fd
+            ).st_uid  # one read gives all of such a file, as it was at one moment
+        finally:
+            os.close(fd)
     except (FileNotFoundError, ProcessLookupError):
         raise NoSuchProcess(
             f"Process not found: there is no process {pid}", pid=pid, hint="vmscope ps lists the VMs"
@@ -83,7 +93,8 @@ def _proc(pid: int, name: str) -> bytes:
 
 def process(pid: int) -> Process:
     """Raises NoSuchProcess, and AccessDenied where /proc hides other users' processes."""
-    return Process(pid, _proc(pid, "stat"))
+    text, uid = _proc(pid, "stat")
+    return Process(pid, uid, text)
 
 
 def namespace_pids(pid: int) -> list[int]:
@@ -97,7 +108,7 @@ def user_ids(pid: int) -> list[int]:
 
 
 def _status(pid: int, key: bytes) -> list[bytes]:
-    text = _proc(pid, "status")
+    text, _ = _proc(pid, "status")
     at = text.find(key)
     return [] if at < 0 else text[at + len(key) : text.index(b"\n", at + 1)].split()
 

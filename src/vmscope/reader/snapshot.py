@@ -146,14 +146,14 @@ class Reader:
     another process's region by now.
     """
 
-    __slots__ = ("_born", "_looked", "_path", "_pid", "_structure", "mapping")
+    __slots__ = ("_born", "_looks", "_path", "_pid", "_structure", "mapping")
 
     def __init__(self, mapping: native.Mapping, path: str, pid: int | None = None) -> None:
         self.mapping = mapping
         self._path = path
         self._pid = pid
         self._structure: Structure | None = None
-        self._looked = False
+        self._looks = 2
         self._born: tuple[object, object] = (0, 0)
 
     # -- values
@@ -164,8 +164,8 @@ class Reader:
 
     def values(self) -> dict[str, int | str]:
         """Every value by name, read now; of two entries with one name the last counts."""
-        if self._structure is None and not self._looked:
-            self._looked = True  # most regions are read once: the structure is for those that are read again
+        if self._structure is None and self._looks:
+            self._looks -= 1  # most regions are read once or twice: a structure is for those that are watched
             values = self._look()
             if values is not None:
                 return values
@@ -182,15 +182,18 @@ class Reader:
 
     def _look(self) -> dict[str, int | str] | None:
         """The values straight from one copy, without a structure; None where that copy may not be all."""
-        head = self.prologue()
-        if head.major != 2 or not _PROLOGUE_SIZE <= head.used <= self._whole():
+        raw = self._head()
+        head = self._prologue(raw)
+        if head.major != 2 or not _PROLOGUE_SIZE <= head.used <= self._whole() - 4:
             return None
-        data = self._read(0, head.used)
+        data = self._read(0, head.used + 4)
+        if data[-4:] != b"\0\0\0\0":  # the entries go on behind the used part
+            return None
         try:
             values = native.read(data, head.entry_offset, head.big)
         except FormatError:
             return None
-        if len(values) < head.num_entries or self._goes_on(head.used) or not _same(head, self.prologue()):
+        if len(values) < head.num_entries or self._head() != raw:
             return None
         self._born = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
         return values
@@ -235,8 +238,11 @@ class Reader:
     # -- structure
 
     def prologue(self) -> Prologue:
+        return self._prologue(self._head())
+
+    def _prologue(self, raw: bytes) -> Prologue:
         try:
-            return decode.prologue(self._head())
+            return decode.prologue(raw)
         except FormatError as error:
             raise self._named(error) from None
 
