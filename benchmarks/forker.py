@@ -1,0 +1,42 @@
+"""`python -m benchmarks.forker started|unstarted os._exit|sys.exit`: a process that forks.
+
+For each line that it reads it forks as often as the line says, one child after the other, and prints the wall and
+CPU seconds that one fork, its child's exit and the wait took.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+
+def forks(count: int, normal: bool) -> tuple[float, float]:
+    cpu = sum(os.times()[:4])
+    begin = time.perf_counter()
+    for _ in range(count):
+        pid = os.fork()
+        if pid == 0:
+            if normal:
+                sys.exit()
+            os._exit(0)
+        if os.waitpid(pid, 0)[1]:
+            raise RuntimeError("a child failed")
+    wall = time.perf_counter() - begin
+    return wall / count, (sum(os.times()[:4]) - cpu) / count
+
+
+def main(state: str, way: str) -> None:
+    if state == "started":
+        import vmscope
+
+        vmscope.start()
+        if vmscope.status().path is None:
+            raise RuntimeError(vmscope.status().reason)
+    print("ready", flush=True)
+    while line := sys.stdin.readline():
+        print(*forks(int(line), way == "sys.exit"), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

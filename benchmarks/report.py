@@ -1,0 +1,123 @@
+"""The results as a file, as a table for people, and as a page of the documentation."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.measure import Figure, Series
+from benchmarks.world import ROOT, jdk
+from vmscope import native
+
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN = "<!-- begin generated -->\n"
+END = "<!-- end generated -->\n"
+
+HEADING = ("what", "measured", "at most", "", "CPU time", "median (least to greatest)", "of the other")
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on, without any name or path of it."""
+    release = dict(
+        line.rstrip().split("=", 1) for line in (jdk().home / "release").read_text("utf-8").splitlines() if "=" in line
+    )
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "kernel": platform.release().split("-")[0],
+        "architecture": platform.machine(),
+        "python": platform.python_version(),
+        "jdk": release.get("JAVA_VERSION", "").strip('"'),
+        "implementation": native.IMPLEMENTATION,
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def results_file(version: str) -> Path:
+    return RESULTS / f"cpython-{version}.json"
+
+
+def save(found_on: dict[str, Any], figures: list[Figure]) -> Path:
+    path = results_file(".".join(found_on["python"].split(".")[:2]))
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"machine": found_on, "figures": [_plain(figure) for figure in figures]}, indent=1))
+    return path
+
+
+def _plain(figure: Figure) -> dict[str, Any]:
+    series = {"subject": figure.subject, "base": figure.base}
+    return {
+        "name": figure.name,
+        "limit": figure.limit,
+        "value": figure.value,
+        "passed": figure.passed,
+        **{role: None if found is None else vars(found) for role, found in series.items()},
+    }
+
+
+def load(version: str) -> tuple[dict[str, Any], list[Figure]]:
+    data = json.loads(results_file(version).read_text())
+    figures = [
+        Figure(row["name"], Series(**row["subject"]), row["base"] and Series(**row["base"]), row["limit"])
+        for row in data["figures"]
+    ]
+    return data["machine"], figures
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def row(figure: Figure) -> tuple[str, ...]:
+    base = figure.base
+    shown = _size(figure.value) if base is None else f"{figure.value:.3g}"
+    limit = "" if figure.limit is None else _size(figure.limit) if base is None else f"{figure.limit:g}"
+    verdict = {None: "", True: "yes", False: "NO"}[figure.passed]
+    cpu = "" if figure.cpu_ratio is None else f"{figure.cpu_ratio:.3g}"
+    return figure.name, shown, limit, verdict, cpu, spread(figure.subject), "" if base is None else spread(base)
+
+
+def spread(series: Series) -> str:
+    form = _size if series.unit == "B" else _time
+    return f"{form(median(series.values))} ({form(min(series.values))} to {form(max(series.values))})"
+
+
+def _time(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def _size(size: float) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def describe(found_on: dict[str, Any]) -> str:
+    return (
+        f"CPython {found_on['python']}, JDK {found_on['jdk']}, Linux {found_on['kernel']} on {found_on['architecture']}, "
+        f"{found_on['cores']} cores, load average {found_on['load']}"
+    )
+
+
+def text(found_on: dict[str, Any], figures: list[Figure]) -> str:
+    rows = [HEADING, *(row(figure) for figure in figures)]
+    widths = [max(len(line[column]) for line in rows) for column in range(len(HEADING))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in rows)
+    return "\n".join([describe(found_on), "", *lines, ""])
+
+
+def markdown(found_on: dict[str, Any], figures: list[Figure]) -> str:
+    lines = [HEADING, ("---",) * len(HEADING), *(row(figure) for figure in figures)]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"## CPython {'.'.join(found_on['python'].split('.')[:2])}\n\n{describe(found_on)}.\n\n{table}"
+
+
+def write_page(versions: list[str]) -> None:
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    tail = rest.partition(END)[2]
+    tables = "\n".join(markdown(*load(version)) for version in versions)
+    PAGE.write_text(f"{head}{BEGIN}\n{tables}\n{END}{tail}", encoding="utf-8")
