@@ -24,7 +24,9 @@ NAMES = (*GROUPS, "imports")
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"{', '.join(NAMES)}; all but imports by default")
-    parser.add_argument("--rounds", type=int, default=15, help="how often each is measured, after two that do not count")
+    parser.add_argument(
+        "--rounds", type=int, default=15, help="how often each is measured, after two that do not count"
+    )
     parser.add_argument("--pythons", default="", help="versions such as 3.11,3.12: each found is measured")
     parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md from this run")
     options = parser.parse_args()
@@ -71,7 +73,7 @@ def several(versions: list[str], options: argparse.Namespace) -> int:
             print(f"CPython {version} is not found here", file=sys.stderr)
             continue
         subprocess.run([setup], env=environment, cwd=world.ROOT, check=True)
-        command = [world.ROOT / folder / "bin" / "python", "-m", "benchmarks", "--rounds", str(options.rounds)]
+        command = [f"{world.ROOT}/{folder}/bin/python", "-m", "benchmarks", "--rounds", str(options.rounds)]
         status |= subprocess.run([*command, *options.names], cwd=world.ROOT).returncode
         found.append(version)
     if options.write_docs:

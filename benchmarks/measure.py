@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from statistics import median
 
 Sample = tuple[float, float]  # wall and CPU seconds
@@ -68,7 +68,7 @@ def in_turns(cases: dict[str, Callable[[], Sample]], rounds: int, warm_up: int =
     return found
 
 
-def process(command: Sequence[str]) -> Callable[[], Sample]:
+def process(command: list[str]) -> Callable[[], Sample]:
     """A case that runs a whole process, from its start until it has been waited for. RuntimeError if it fails."""
 
     def case() -> Sample:
@@ -98,7 +98,7 @@ def call(function: Callable[[], object], loops: int = 1) -> Callable[[], Sample]
     return case
 
 
-def output(command: Sequence[str]) -> str:
+def output(command: list[str]) -> str:
     """What a command prints: looked at once before it is measured, so that no failure is measured."""
     run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     if run.returncode or run.stderr:
@@ -117,7 +117,7 @@ sys.exit(status != 0)
 """
 
 
-def peak_memory(command: Sequence[str], rounds: int) -> Series:
+def peak_memory(command: list[str], rounds: int) -> Series:
     """The greatest resident size of a process, in bytes."""
     found = Series(" ".join(os.path.basename(word) for word in command), "B")
     for _ in range(rounds):

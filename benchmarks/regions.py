@@ -31,7 +31,9 @@ def figures(rounds: int) -> Iterator[Figure]:
             raise RuntimeError("not every value was read")
         _check(jps, pids)
         read = in_turns({"vmscope.vms(), values()": call(read_all, 3), "jps -lv": process(jps)}, rounds)
-        yield Figure("300 regions listed and read, to `jps -lv`", read["vmscope.vms(), values()"], read["jps -lv"], 0.05)
+        yield Figure(
+            "300 regions listed and read, to `jps -lv`", read["vmscope.vms(), values()"], read["jps -lv"], 0.05
+        )
 
         sampler = Sampler(vms)
         buffer = sampler.sample()
@@ -52,7 +54,7 @@ def figures(rounds: int) -> Iterator[Figure]:
         yield Figure("peak memory of a bare Python", peak_memory(bare_python(), 3), None, None)
 
 
-def _check(command: list[str], pids: list[int]) -> None:
+def _check(command: list[str], pids: list[int | None]) -> None:
     shown = output(command).split()
     if any(str(pid) not in shown for pid in pids):
         raise RuntimeError(f"{' '.join(command)} does not show every VM")

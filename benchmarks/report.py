@@ -98,8 +98,8 @@ def _size(size: float) -> str:
 
 def describe(found_on: dict[str, Any]) -> str:
     return (
-        f"CPython {found_on['python']}, JDK {found_on['jdk']}, Linux {found_on['kernel']} on {found_on['architecture']}, "
-        f"{found_on['cores']} cores, load average {found_on['load']}"
+        f"CPython {found_on['python']}, JDK {found_on['jdk']}, Linux {found_on['kernel']} on "
+        f"{found_on['architecture']}, {found_on['cores']} cores, load average {found_on['load']} at the start"
     )
 
 

@@ -28,5 +28,9 @@ def figures(rounds: int) -> Iterator[Figure]:
             rounds,
         )
     yield Figure("`jstat -gcutil` of a JVM, to the JDK's", found["vmscope jstat (JVM)"], found["jstat"], 0.35)
-    yield Figure("`jstat -gcutil` of a Python, to the JDK's of a JVM", found["vmscope jstat (Python)"], found["jstat"], 0.35)
-    yield Figure("`jstat -gcutil` of a JVM, to a bare Python", found["vmscope jstat (JVM)"], found["python -c pass"], None)
+    yield Figure(
+        "`jstat -gcutil` of a Python, to the JDK's of a JVM", found["vmscope jstat (Python)"], found["jstat"], 0.35
+    )
+    yield Figure(
+        "`jstat -gcutil` of a JVM, to a bare Python", found["vmscope jstat (JVM)"], found["python -c pass"], None
+    )

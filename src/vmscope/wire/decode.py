@@ -182,9 +182,13 @@ def prologue_values(found: Prologue, size: int) -> dict[str, int]:
 
 def prologue(buffer: Buffer) -> Prologue:
     """What stands before the entries. MagicError, VersionError; StructureError when the buffer is too short."""
-    with memoryview(buffer) as view, view.cast("B") as octets:
-        size = len(octets)
-        head = bytes(octets[:PROLOGUE_SIZE])
+    if isinstance(buffer, bytes):
+        size = len(buffer)
+        head = buffer[:PROLOGUE_SIZE]
+    else:
+        with memoryview(buffer) as view, view.cast("B") as octets:
+            size = len(octets)
+            head = bytes(octets[:PROLOGUE_SIZE])
     if head[: len(MAGIC)] != MAGIC[: len(head)]:
         raise MagicError(f"no region: it starts with {head[: len(MAGIC)].hex(' ')}, not ca fe c0 c0")
     if size < IDENTITY_SIZE:
