@@ -150,10 +150,21 @@ publish_entries(Mirror *self, uint32_t used)
 }
 
 static int
+is_own_file(const Mirror *self, const struct stat *status)
+{
+    return status->st_dev == self->device && status->st_ino == self->inode;
+}
+
+static int
 write_file(Mirror *self)
 {
     struct stat status;
     if (fstat(self->fd, &status) < 0) {
+        return -1;
+    }
+    if (!is_own_file(self, &status)) { /* the program closed the descriptor, and its number is another file's */
+        self->fd = -1;
+        errno = ESTALE;
         return -1;
     }
     if ((size_t)status.st_size < self->capacity) { /* somebody cut it short: it must not grow again */
@@ -207,7 +218,7 @@ open_file(Mirror *self)
     }
     struct stat status;
     int fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == self->device && status.st_ino == self->inode) {
+    if (fd >= 0 && fstat(fd, &status) == 0 && is_own_file(self, &status)) {
         self->fd = fd;
         /* Refused where a mapping holds the lock; on overlayfs, which maps the file below, none can. */
         (void)flock(fd, LOCK_EX | LOCK_NB);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from time import monotonic_ns
 
+from vmscope.native.mirror import resume
 from vmscope.native.slots import LongSlot
 
 __all__ = ["Collector"]
@@ -34,3 +35,4 @@ class Collector:
             collected._add(max(0, info.get("collected", 0)))
             uncollectable._add(max(0, info.get("uncollectable", 0)))
         self._started = 0
+        resume()

@@ -1,7 +1,7 @@
 /* The mirror: a region's image, and the thread (carrier.c) that keeps it and its file current.
  *
- * The image has two writers that never touch the same bytes: Python appends entries beyond `used`, the
- * thread updates the values of bound slots. `commit` publishes what was appended. */
+ * The image has two writers that never touch the same bytes: `append` adds entries beyond `used`, the
+ * thread updates the values of bound slots. */
 #define _GNU_SOURCE
 #include "mirror.h"
 
@@ -20,8 +20,7 @@ static PyObject *
 before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     Mirror *self = atomic_load(&vmscope_active_mirror);
-    if (self != NULL && !self->paused) {
-        self->paused = 1;
+    if (self != NULL && self->paused++ == 0) { /* of two threads that fork at once the first one waits */
         Py_BEGIN_ALLOW_THREADS
         (void)vmscope_stop_thread(self, FORK_TIMEOUT);
         Py_END_ALLOW_THREADS
@@ -33,9 +32,11 @@ static int
 resume(void *Py_UNUSED(ignored))
 {
     Mirror *self = atomic_load(&vmscope_active_mirror);
-    if (self != NULL && self->paused) {
-        self->paused = 0;
-        (void)vmscope_start_thread(self);
+    if (self != NULL && self->paused == 0) {
+        int status = vmscope_start_thread(self);
+        if (status != 0) {
+            atomic_store(&self->error, status);
+        }
     }
     return 0;
 }
@@ -45,9 +46,18 @@ resume(void *Py_UNUSED(ignored))
 static PyObject *
 after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    if (syscall(SYS_gettid) != getpid() || Py_AddPendingCall(resume, NULL) != 0) {
+    Mirror *self = atomic_load(&vmscope_active_mirror);
+    if (self != NULL && self->paused > 0 && --self->paused == 0 &&
+        (syscall(SYS_gettid) != getpid() || Py_AddPendingCall(resume, NULL) != 0)) {
         resume(NULL);
     }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    Py_XDECREF(atomic_exchange(&vmscope_active_mirror, NULL)); /* its thread is the parent's */
     Py_RETURN_NONE;
 }
 
@@ -56,16 +66,6 @@ forget_file(Mirror *self)
 {
     PyMem_RawFree(self->path);
     self->path = NULL;
-}
-
-static PyObject *
-mirror_after_fork(PyObject *object, PyObject *Py_UNUSED(ignored))
-{
-    Mirror *self = (Mirror *)object;
-    vmscope_init_thread(self);
-    forget_file(self);
-    Py_CLEAR(self->on_start);
-    Py_RETURN_NONE;
 }
 
 /* -- the Python face ------------------------------------------------------------------------------ */
@@ -89,6 +89,7 @@ mirror_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     vmscope_init_thread(self);
     self->capacity = (size_t)capacity;
+    self->used = PROLOGUE_SIZE;
     self->epoch = epoch;
     self->dirty = PyMem_RawCalloc(self->capacity / PAGE + 1, 1);
     self->first = self->last = PyMem_RawCalloc(1, sizeof *self->first);
@@ -132,41 +133,91 @@ mirror_getbuffer(PyObject *object, Py_buffer *view, int flags)
     return PyBuffer_FillInfo(view, object, self->image, (Py_ssize_t)self->capacity, 0, flags);
 }
 
-static PyObject *
-mirror_bind(PyObject *object, PyObject *args)
+static void
+put_int32(unsigned char *at, int32_t value)
 {
-    Mirror *self = (Mirror *)object;
-    PyObject *slot;
-    Py_ssize_t offset;
-    if (!PyArg_ParseTuple(args, "On:bind", &slot, &offset)) {
-        return NULL;
-    }
-    NativeState *state = vmscope_state_of(object);
-    if (state == NULL) {
-        return NULL;
-    }
-    int is_text = PyObject_TypeCheck(slot, state->text_slot);
-    if (!is_text && !PyObject_TypeCheck(slot, state->long_slot)) {
-        return PyErr_Format(PyExc_TypeError, "bind() takes a slot, not %.100s", Py_TYPE(slot)->tp_name);
-    }
-    size_t size = is_text ? (size_t)((TextSlot *)slot)->capacity + 1 : sizeof(int64_t);
-    if (offset < PROLOGUE_SIZE || (size_t)offset + size > self->capacity || (!is_text && offset % 8 != 0)) {
-        return PyErr_Format(PyExc_ValueError, "no value of %zu bytes can stand at offset %zd", size, offset);
-    }
-    size_t count = atomic_load(&self->count);
-    if (count != 0 && count % CHUNK == 0) {
-        Chunk *chunk = PyMem_RawCalloc(1, sizeof *chunk);
-        if (chunk == NULL) {
-            return PyErr_NoMemory();
+    memcpy(at, &value, sizeof value);
+}
+
+static int32_t
+get_int32(const unsigned char *at)
+{
+    int32_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+/* Room for one more binding; 0, or -1 with MemoryError. */
+static int
+reserve_binding(Mirror *self, size_t count)
+{
+    if (count != 0 && count % CHUNK == 0 && self->last->next == NULL) {
+        self->last->next = PyMem_RawCalloc(1, sizeof *self->last);
+        if (self->last->next == NULL) {
+            PyErr_NoMemory();
+            return -1;
         }
-        self->last->next = chunk;
-        self->last = chunk;
+    }
+    return 0;
+}
+
+static void
+bind(Mirror *self, size_t count, PyObject *slot, size_t offset, int is_text)
+{
+    if (count != 0 && count % CHUNK == 0) {
+        self->last = self->last->next;
     }
     Binding *binding = &self->last->bindings[count % CHUNK];
     *binding = (Binding){.slot = Py_NewRef(slot), .offset = (uint32_t)offset, .is_text = is_text};
     binding->sequence = 1; /* no finished text has an odd number: the first visit copies */
     atomic_store_explicit(&self->count, count + 1, memory_order_release);
-    Py_RETURN_NONE;
+}
+
+/* In one go, in which neither a signal handler nor a destructor runs: a half-made entry is never left. */
+static PyObject *
+mirror_append(PyObject *object, PyObject *args)
+{
+    Mirror *self = (Mirror *)object;
+    PyObject *slot;
+    const char *entry;
+    Py_ssize_t length, data_offset;
+    NativeState *state = vmscope_state_of(object);
+    if (state == NULL || !PyArg_ParseTuple(args, "y#On:append", &entry, &length, &slot, &data_offset)) {
+        return NULL;
+    }
+    int is_text = PyObject_TypeCheck(slot, state->text_slot);
+    if (slot != Py_None && !is_text && !PyObject_TypeCheck(slot, state->long_slot)) {
+        return PyErr_Format(PyExc_TypeError, "append() takes a slot or None, not %.100s", Py_TYPE(slot)->tp_name);
+    }
+    size_t size = slot == Py_None ? 0 : is_text ? (size_t)((TextSlot *)slot)->capacity + 1 : sizeof(int64_t);
+    if (length < 8 || length % 8 != 0 || data_offset < 4 || (size_t)data_offset + size > (size_t)length ||
+        (size == sizeof(int64_t) && !is_text && data_offset % 8 != 0)) {
+        return PyErr_Format(PyExc_ValueError, "no value of %zu bytes can stand at offset %zd of an entry of %zd",
+                            size, data_offset, length);
+    }
+    size_t count = atomic_load(&self->count);
+    if (slot != Py_None && reserve_binding(self, count) < 0) {
+        return NULL;
+    }
+    pthread_mutex_lock(&self->mutex);
+    unsigned char *prologue = self->image;
+    int fits = (size_t)length < self->capacity - self->used;
+    if (fits) {
+        int64_t stamp = vmscope_now() - self->epoch;
+        memcpy(self->image + self->used, entry, (size_t)length);
+        if (slot != Py_None) {
+            bind(self, count, slot, self->used + (size_t)data_offset, is_text);
+        }
+        self->used += (uint32_t)length;
+        put_int32(prologue + PROLOGUE_USED, (int32_t)self->used);
+        put_int32(prologue + PROLOGUE_NUM_ENTRIES, get_int32(prologue + PROLOGUE_NUM_ENTRIES) + 1);
+        memcpy(prologue + PROLOGUE_MOD_TIME_STAMP, &stamp, sizeof stamp);
+        vmscope_kick_thread(self);
+    } else {
+        put_int32(prologue + PROLOGUE_OVERFLOW, get_int32(prologue + PROLOGUE_OVERFLOW) + (int32_t)length);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return PyBool_FromLong(fits);
 }
 
 static PyObject *
@@ -180,37 +231,6 @@ mirror_set_clock(PyObject *object, PyObject *slot)
         return PyErr_Format(PyExc_TypeError, "the clock is a LongSlot, not %.100s", Py_TYPE(slot)->tp_name);
     }
     ((Mirror *)object)->clock = (LongSlot *)slot; /* bound, hence kept */
-    Py_RETURN_NONE;
-}
-
-static void
-put_int32(unsigned char *at, int32_t value)
-{
-    memcpy(at, &value, sizeof value);
-}
-
-static PyObject *
-mirror_commit(PyObject *object, PyObject *args)
-{
-    Mirror *self = (Mirror *)object;
-    int used, num_entries, overflow;
-    if (!PyArg_ParseTuple(args, "iii:commit", &used, &num_entries, &overflow)) {
-        return NULL;
-    }
-    if (used < 0 || (size_t)used > self->capacity || (used != 0 && used < PROLOGUE_SIZE)) {
-        return PyErr_Format(PyExc_ValueError, "used is 32 to the capacity, not %d", used);
-    }
-    pthread_mutex_lock(&self->mutex);
-    if ((uint32_t)used != self->used) {
-        int64_t stamp = vmscope_now() - self->epoch;
-        memcpy(self->image + PROLOGUE_MOD_TIME_STAMP, &stamp, sizeof stamp);
-        vmscope_kick_thread(self);
-    }
-    put_int32(self->image + PROLOGUE_USED, used);
-    put_int32(self->image + PROLOGUE_OVERFLOW, overflow);
-    put_int32(self->image + PROLOGUE_NUM_ENTRIES, num_entries);
-    self->used = (uint32_t)used;
-    pthread_mutex_unlock(&self->mutex);
     Py_RETURN_NONE;
 }
 
@@ -228,7 +248,8 @@ mirror_set_file(PyObject *object, PyObject *args)
     Mirror *self = (Mirror *)object;
     const char *path;
     unsigned long long device, inode;
-    if (!PyArg_ParseTuple(args, "yKK:set_file", &path, &device, &inode)) {
+    int used;
+    if (!PyArg_ParseTuple(args, "yKKi:set_file", &path, &device, &inode, &used)) {
         return NULL;
     }
     char *copy = PyMem_RawMalloc(strlen(path) + 1);
@@ -239,7 +260,7 @@ mirror_set_file(PyObject *object, PyObject *args)
     self->path = strcpy(copy, path);
     self->device = (dev_t)device;
     self->inode = (ino_t)inode;
-    self->published = self->used;
+    self->published = used < PROLOGUE_SIZE ? PROLOGUE_SIZE : (uint32_t)used;
     memset(self->prologue, 0, sizeof self->prologue); /* so that the first visit writes it */
     Py_RETURN_NONE;
 }
@@ -288,11 +309,12 @@ mirror_stop(PyObject *object, PyObject *args)
         return NULL;
     }
     int ended;
+    Mirror *own = self;
+    int active = atomic_compare_exchange_strong(&vmscope_active_mirror, &own, NULL); /* no fork starts it again */
     Py_BEGIN_ALLOW_THREADS
     ended = vmscope_stop_thread(self, timeout);
     Py_END_ALLOW_THREADS
-    Mirror *own = self;
-    if (atomic_compare_exchange_strong(&vmscope_active_mirror, &own, NULL) && ended) {
+    if (active && ended) {
         Py_DECREF(self); /* else the thread may still come back to it: never freed */
     }
     return PyBool_FromLong(ended);
@@ -331,6 +353,12 @@ mirror_image(PyObject *object, void *Py_UNUSED(closure))
 }
 
 static PyObject *
+mirror_field(PyObject *object, void *offset)
+{
+    return PyLong_FromLong(get_int32(((Mirror *)object)->image + (intptr_t)offset));
+}
+
+static PyObject *
 mirror_visits(PyObject *object, void *Py_UNUSED(closure))
 {
     return PyLong_FromUnsignedLongLong(atomic_load(&((Mirror *)object)->visits));
@@ -349,22 +377,26 @@ mirror_error(PyObject *object, void *Py_UNUSED(closure))
 }
 
 static PyMethodDef mirror_methods[] = {
-    {"bind", mirror_bind, METH_VARARGS, "bind(slot, offset): from now on the image shows the slot's value there."},
+    {"append", mirror_append, METH_VARARGS,
+     "append(entry, slot, data_offset): a whole entry, which shows the slot's value (None: a constant) from now on; "
+     "False if it did not fit and was counted as overflow."},
     {"set_clock", mirror_set_clock, METH_O, "Makes a bound slot show the ns since the epoch, at each visit."},
-    {"commit", mirror_commit, METH_VARARGS, "commit(used, num_entries, overflow): publishes what was appended."},
     {"refresh", mirror_refresh, METH_NOARGS, "Copies the slots into the image now."},
     {"set_file", mirror_set_file, METH_VARARGS,
-     "set_file(path, device, inode): the file, which holds the image as it is now, that the thread will write."},
+     "set_file(path, device, inode, used): the file that the thread will write; it holds the image's first bytes."},
     {"start", (PyCFunction)(void (*)(void))mirror_start, METH_VARARGS | METH_KEYWORDS,
      "start(interval, delay=0, on_start=None): starts the thread; times in ns."},
     {"stop", mirror_stop, METH_VARARGS, "stop(timeout): a last copy, then the end; False if it did not end in time."},
     {"save", mirror_save, METH_O, "Writes the whole image, brought up to date, to a file (OSError)."},
-    {"after_fork", mirror_after_fork, METH_NOARGS, "In a forked child: forgets the parent's thread and file."},
     {NULL},
 };
 
 static PyGetSetDef mirror_getset[] = {
     {"image", mirror_image, NULL, "The image, a writable memoryview of `capacity` bytes.", NULL},
+    {"used", mirror_field, NULL, "Bytes in use, the prologue included; 0 until the first entry.",
+     (void *)PROLOGUE_USED},
+    {"num_entries", mirror_field, NULL, "How many entries there are.", (void *)PROLOGUE_NUM_ENTRIES},
+    {"overflow", mirror_field, NULL, "Bytes of the entries that did not fit.", (void *)PROLOGUE_OVERFLOW},
     {"visits", mirror_visits, NULL, "How many visits were made.", NULL},
     {"writes", mirror_writes, NULL, "How many of them had a file to write.", NULL},
     {"error", mirror_error, NULL, "The errno of the last failure on the file; 0: none.", NULL},
@@ -386,6 +418,7 @@ static PyType_Spec mirror_spec = {"vmscope.native.Mirror", sizeof(Mirror), 0, Py
 static PyMethodDef fork_hooks[] = {
     {"before_fork", before_fork, METH_NOARGS, "For os.register_at_fork: stops the running mirror."},
     {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, "Starts it again once os.fork has returned."},
+    {"after_fork_in_child", after_fork_in_child, METH_NOARGS, "Forgets it: the thread and the file are the parent's."},
     {NULL},
 };
 

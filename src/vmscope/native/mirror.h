@@ -18,7 +18,7 @@
 #define CHUNK 128
 #define IDLE_INTERVAL 500000000 /* ns: two visits a second while nothing changes */
 #define THREAD_STACK (1 << 20)
-#define FORK_TIMEOUT 5000000 /* ns: a thread stuck on a frozen disk must not hold up a fork */
+#define FORK_TIMEOUT 50000000 /* ns: how long a thread stuck on a frozen disk may hold up a fork */
 #define TEXT_WORDS (VMSCOPE_MAX_TEXT / 8 + 1)
 
 typedef struct {
@@ -47,11 +47,12 @@ typedef struct {
 
     pthread_mutex_t mutex; /* held for some instructions only, never across a system call */
     pthread_cond_t wake;
-    uint32_t used; /* under the mutex, with the prologue in the image */
+    uint32_t used; /* where the next entry goes; under the mutex, with the prologue in the image */
 
     /* The thread's state, under the mutex. */
     pthread_t thread;
-    int joinable, running, stopping, paused, kicked;
+    int joinable, running, stopping, kicked;
+    int paused;              /* forks under way; under the GIL */
     int64_t interval, delay; /* ns; delay: before the first visit */
     PyObject *on_start;      /* called once, with the GIL, before the first visit */
 

@@ -1,7 +1,7 @@
 """The Python twin of mirror.c: the same thread, with the GIL.
 
-One difference shows: after a fork the thread starts again at the next `commit` or `refresh`, because
-Python code cannot start it after os.fork has returned (3.11, which does not warn: at once).
+One difference shows: after a fork the thread starts again with the next entry, `refresh` or collection,
+because Python code cannot start it after os.fork has returned (3.11, which does not warn: at once).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from _thread import allocate_lock, start_new_thread
+from _thread import RLock, allocate_lock, start_new_thread
 from struct import Struct
 from time import monotonic_ns
 
@@ -20,14 +20,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Mirror", "after_fork_in_parent", "before_fork"]
+__all__ = ["Mirror", "after_fork_in_child", "after_fork_in_parent", "before_fork"]
 
 _PROLOGUE = 32
 _LONG = Struct("=q")
-_INT = Struct("=i")
-_USED, _OVERFLOW, _MOD_TIME_STAMP, _NUM_ENTRIES = 8, 12, 16, 28
+_FIELDS = Struct("=iiqii")  # from used to num_entries
+_USED, _ENTRY_OFFSET = 8, 32
 _IDLE_INTERVAL = 500_000_000  # ns
-_FORK_TIMEOUT = 5_000_000  # ns
+_FORK_TIMEOUT = 50_000_000  # ns
 
 _active: Mirror | None = None
 
@@ -40,33 +40,62 @@ class Mirror:
             raise ValueError(f"an image is a multiple of 8 bytes, from 32 on, not {capacity}")
         self.image = memoryview(bytearray(capacity))
         self.visits = self.writes = self.error = 0
+        self.num_entries = self.overflow = 0
         self._epoch = epoch
-        self._used = self._published = 0
-        self._bindings: list[tuple[LongSlot | TextSlot, int]] = []
+        self._lock = RLock()
+        self._top = self._published = _PROLOGUE
+        self._stamp = 0
+        self._bindings: tuple[tuple[LongSlot | TextSlot, int], ...] = ()
         self._clock: LongSlot | None = None
         self._in_file = b""  # the image as the file has it
-        self.after_fork()
-
-    def after_fork(self) -> None:
-        """In a forked child: forgets the parent's thread and file."""
         self._path: bytes | None = None
         self._identity = (0, 0)
         self._fd = -1
         self._running = allocate_lock()  # held by the thread
         self._wake = allocate_lock()  # held while there is nothing to wake the thread for
         self._wake.acquire()
-        self._stopping = self._paused = False
+        self._stopping = False
+        self._paused = 0  # forks under way
         self._interval = self._delay = 0
         self._on_start: Callable[[], object] | None = None
 
-    def bind(self, slot: LongSlot | TextSlot, offset: int, /) -> None:
-        """From now on the image shows the slot's value there."""
-        if not isinstance(slot, (LongSlot, TextSlot)):
-            raise TypeError(f"bind() takes a slot, not {type(slot).__name__}")
-        size, alignment = (slot.capacity + 1, 1) if isinstance(slot, TextSlot) else (8, 8)
-        if offset < _PROLOGUE or offset + size > len(self.image) or offset % alignment:
-            raise ValueError(f"no value of {size} bytes can stand at offset {offset}")
-        self._bindings.append((slot, offset))
+    @property
+    def used(self) -> int:
+        """Bytes in use, the prologue included; 0 until the first entry."""
+        return self._top if self.num_entries else 0
+
+    def append(self, entry: bytes, slot: LongSlot | TextSlot | None, data_offset: int, /) -> bool:
+        """A whole entry, which shows the slot's value (None: a constant) from now on.
+
+        False if it did not fit and was counted as overflow.
+        """
+        if not isinstance(slot, (LongSlot, TextSlot, type(None))):
+            raise TypeError(f"append() takes a slot or None, not {type(slot).__name__}")
+        length = len(entry)
+        size, alignment = 0, 1
+        if slot is not None:
+            size, alignment = (slot.capacity + 1, 1) if isinstance(slot, TextSlot) else (8, 8)
+        if length < 8 or length % 8 or data_offset < 4 or data_offset + size > length or data_offset % alignment:
+            raise ValueError(f"no value of {size} bytes can stand at offset {data_offset} of an entry of {length}")
+        stamp = monotonic_ns() - self._epoch
+        image, capacity = self.image, len(self.image)
+        with self._lock:
+            # Nothing is called until the entry stands: no signal handler runs in between, and no other thread.
+            start = self._top
+            end = start + length
+            if fits := end < capacity:
+                self._top = end
+                image[start:end] = entry
+                self.num_entries += 1
+                self._stamp = stamp
+                if slot is not None:
+                    self._bindings += ((slot, start + data_offset),)
+            else:
+                self.overflow += length
+        if fits:
+            self._kick()
+        resume()
+        return fits
 
     def set_clock(self, slot: LongSlot, /) -> None:
         """Makes a bound slot show the ns since the epoch, at each visit."""
@@ -74,29 +103,16 @@ class Mirror:
             raise TypeError(f"the clock is a LongSlot, not {type(slot).__name__}")
         self._clock = slot
 
-    def commit(self, used: int, num_entries: int, overflow: int, /) -> None:
-        """Publishes what was appended."""
-        if used < 0 or used > len(self.image) or 0 < used < _PROLOGUE:
-            raise ValueError(f"used is 32 to the capacity, not {used}")
-        if used != self._used:
-            _LONG.pack_into(self.image, _MOD_TIME_STAMP, monotonic_ns() - self._epoch)
-            self._kick()
-        _INT.pack_into(self.image, _USED, used)
-        _INT.pack_into(self.image, _OVERFLOW, overflow)
-        _INT.pack_into(self.image, _NUM_ENTRIES, num_entries)
-        self._used = used
-        _resume()
-
     def refresh(self) -> None:
         """Copies the slots into the image now."""
         self._refresh()
-        _resume()
+        resume()
 
-    def set_file(self, path: bytes, device: int, inode: int, /) -> None:
-        """The file, which holds the image as it is now, that the thread will write."""
+    def set_file(self, path: bytes, device: int, inode: int, used: int, /) -> None:
+        """The file that the thread will write; it holds the image's first `used` bytes."""
         self._path = path
         self._identity = (device, inode)
-        self._published = self._used
+        self._published = max(used, _PROLOGUE)
 
     def start(self, interval: int, delay: int = 0, on_start: Callable[[], object] | None = None) -> None:
         """Starts the thread; times in ns."""
@@ -112,10 +128,9 @@ class Mirror:
     def stop(self, timeout: int, /) -> bool:
         """A last copy, then the end; False if it did not end in time."""
         global _active
-        ended = self._stop_thread(timeout)
         if _active is self:
-            _active = None
-        return ended
+            _active = None  # no fork starts it again
+        return self._stop_thread(timeout)
 
     def save(self, path: bytes, /) -> None:
         """Writes the whole image, brought up to date, to a file (OSError)."""
@@ -131,7 +146,11 @@ class Mirror:
     def _start_thread(self) -> None:
         self._stopping = False
         if self._running.acquire(False):
-            start_new_thread(self._run, ())
+            try:
+                start_new_thread(self._run, ())
+            except RuntimeError as error:
+                self._running.release()
+                raise OSError(errno.EAGAIN, str(error)) from error
 
     def _stop_thread(self, timeout: int) -> bool:
         self._stopping = True
@@ -159,7 +178,10 @@ class Mirror:
             self._delay = 0
             callback, self._on_start = self._on_start, None
             if callback is not None:
-                callback()
+                try:
+                    callback()
+                except Exception:
+                    pass  # it reports its own failures; a host is never troubled
             self._open_file()
             pause = self._interval
             while True:
@@ -179,7 +201,9 @@ class Mirror:
         clock, image = self._clock, self.image
         if clock is not None:
             clock._restore(monotonic_ns() - self._epoch)
-        for slot, offset in tuple(self._bindings):
+        with self._lock:
+            _FIELDS.pack_into(image, _USED, self.used, self.overflow, self._stamp, _ENTRY_OFFSET, self.num_entries)
+        for slot, offset in self._bindings:
             if isinstance(slot, TextSlot):
                 encoded = slot.value.encode().ljust(slot.capacity, b"\0")
             else:
@@ -222,10 +246,14 @@ class Mirror:
         self._in_file = b""
 
     def _write_file(self) -> None:
-        if os.fstat(self._fd).st_size < len(self.image):
+        status = os.fstat(self._fd)
+        if (status.st_dev, status.st_ino) != self._identity:
+            self._fd = -1  # the program closed the descriptor, and its number is another file's
+            raise OSError(errno.ESTALE, "the file's descriptor was closed")
+        if status.st_size < len(self.image):
             raise OSError(errno.EIO, "the file was cut short")
-        used, published = self._used, self._published
-        image = bytes(self.image[: max(used, _PROLOGUE)])
+        used, published = max(_FIELDS.unpack_from(self.image, _USED)[0], _PROLOGUE), self._published
+        image = bytes(self.image[:used])
         if image == self._in_file:
             return
         _write_range(self._fd, image[_PROLOGUE:published], _PROLOGUE)
@@ -248,22 +276,35 @@ def _write_range(fd: int, data: bytes | memoryview, offset: int) -> None:
 # -- fork ---------------------------------------------------------------------------------------------
 
 
-def _resume() -> None:
+def resume() -> None:
+    """Starts the running mirror's thread again, if a fork stopped it."""
     mirror = _active
-    if mirror is not None and mirror._paused:
-        mirror._paused = False
-        mirror._start_thread()
+    if mirror is not None and not mirror._paused:
+        try:
+            mirror._start_thread()
+        except OSError as error:
+            mirror.error = error.errno or errno.EAGAIN
 
 
 def before_fork() -> None:
     """For os.register_at_fork: stops the running mirror."""
     mirror = _active
-    if mirror is not None and not mirror._paused:
-        mirror._paused = True
-        mirror._stop_thread(_FORK_TIMEOUT)
+    if mirror is not None:
+        mirror._paused += 1
+        if mirror._paused == 1:  # of two threads that fork at once the first one waits
+            mirror._stop_thread(_FORK_TIMEOUT)
 
 
 def after_fork_in_parent() -> None:
     """For os.register_at_fork: lets it start again."""
-    if sys.version_info < (3, 12):
-        _resume()
+    mirror = _active
+    if mirror is not None and mirror._paused:
+        mirror._paused -= 1
+        if sys.version_info < (3, 12):
+            resume()
+
+
+def after_fork_in_child() -> None:
+    """For os.register_at_fork: forgets it, as the thread and the file are the parent's."""
+    global _active
+    _active = None
