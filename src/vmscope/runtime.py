@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from _thread import RLock
+from _thread import RLock, get_ident
 
 from vmscope import __version__, native
 from vmscope import flags as vm_flags
@@ -20,9 +20,11 @@ from vmscope.memory.region import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vmscope.flags import Flags
 
-_STOP_TIMEOUT = 200_000_000  # ns: the longest that a stuck disk may hold up the end of the process
+_STOP_TIMEOUT = 1_000_000_000  # ns: the longest that a stuck disk may hold up the end of the process
 _CHILD_DELAY = 20_000_000  # ns: most forked children exec or end before they are worth a file
 
 
@@ -30,7 +32,7 @@ class Status:
     """What `vmscope.status()` tells.
 
     `running`; `path` of the region's file or None; `reason` why there is none, or ""; `capacity`, `used` and
-    `overflow` in bytes; `flags`, the VM options in force; `implementation`, "c" or "python"; `log`, what happened.
+    `overflow` in bytes; `flags`, the VM options in force; `implementation`, "c" or "python".
     """
 
     __slots__ = ("capacity", "flags", "implementation", "overflow", "path", "reason", "running", "used")
@@ -41,8 +43,8 @@ class Status:
         self.path = None if region is None or region.file is None else region.file.path
         self.reason = vm.reason
         self.capacity = 0 if region is None else region.capacity
-        self.used = 0 if region is None else region.used
-        self.overflow = 0 if region is None else region.overflow
+        self.used = 0 if region is None else region.mirror.used
+        self.overflow = 0 if region is None else region.mirror.overflow
         self.flags = vm.flags
         self.implementation = native.IMPLEMENTATION
 
@@ -60,75 +62,88 @@ class VirtualMachine:
         self.flags: Flags = vm_flags.Flags()
         self._standard: Standard | None = None
         self._hooked = False
+        self._multiprocessing: object = None
         self._lock = RLock()
 
     def start(self, *options: str, command: str | None = None) -> None:
         """Publishes this process, with VM options as on the command line. A second call does nothing.
 
-        Raises OptionError for a bad option. Where no region can be made the counters work all the same, and
-        `status().reason` says why.
+        Raises OptionError for a bad option, CounterExistsError where the program has a counter of a standard
+        one's name. Where no region can be made the counters work all the same, and `status().reason` says why.
         """
         with self._lock:
             if self.running:
                 return
             self.flags = vm_flags.parse(options)
             self.running = True
-            self.reason = ""
-            if not self.flags.on("UsePerfData"):
-                self.reason = "switched off by -XX:-UsePerfData"
-                return
-            self._hook()
-            self._open(command)
+            try:
+                self._start(command)
+            except BaseException:
+                self.stop()
+                raise
 
-    def _open(self, command: str | None) -> None:
-        try:
-            region = Region(self.flags.number("PerfDataMemorySize"))
-        except MemoryError:
-            self.reason = "no memory for the region"
+    def _start(self, command: str | None) -> None:
+        self._hook()
+        if not self.flags.on("UsePerfData"):
+            self.reason = "switched off by -XX:-UsePerfData"
             return
-        self.region = region
-        limit = self.flags.number("PerfMaxStringConstLength")
-        if self._standard is None:
-            self._standard = Standard(
-                REGISTRY,
-                identity.constants(
-                    identity.command_line() if command is None else command,
-                    " ".join(self.flags.arguments),
-                    __version__,
-                    native.IMPLEMENTATION,
-                ),
-                limit,
-            )
+        self._standard = Standard(
+            REGISTRY,
+            identity.constants(
+                identity.command_line() if command is None else command,
+                " ".join(self.flags.arguments),
+                __version__,
+                native.IMPLEMENTATION,
+            ),
+            self.flags.number("PerfMaxStringConstLength"),
+        )
+        self._standard.begin()
+        region = self._make_region()
+        if region is not None:
+            self._show(region)
+            self._publish(region)
+            if region.file is not None:
+                self._start_mirror(region)
+
+    def _make_region(self) -> Region | None:
+        self.reason = ""
+        try:
+            self.region = Region(self.flags.number("PerfDataMemorySize"))
+        except MemoryError:
+            self.region, self.reason = None, "no memory for the region"
+        return self.region
+
+    def _show(self, region: Region) -> None:
+        """Fills the region: from now on readers may look."""
+        assert self._standard is not None
         self._standard.stamp()
-        self._standard.begin(count_past=True)
         REGISTRY.attach(region, self._standard.all)
         region.mirror.set_clock(self._standard.clock)
         region.mirror.refresh()
         region.set_accessible()
-        self._publish()
-        if region.file is not None:
-            region.mirror.start(self._interval)
 
-    @property
-    def _interval(self) -> int:
-        return self.flags.number("PerfDataSamplingInterval") * 1_000_000
-
-    def _publish(self) -> None:
+    def _publish(self, region: Region) -> None:
         """Gives the region a file, or notes why it has none."""
-        region = self.region
-        if region is None:
-            return
         if self.flags.on("PerfDisableSharedMem"):
             self.reason = "switched off by -XX:+PerfDisableSharedMem"
             return
         try:
             region.publish()
-        except (VMScopeError, OSError) as error:
-            self.reason = str(error)
-            _log("warning" if isinstance(error, DiskFull) else "debug", "no shared region: %s", error)
+        except (VMScopeError, OSError, MemoryError) as error:
+            self.reason = str(error) or "no memory for the region's file"
+            _log("warning" if isinstance(error, DiskFull) else "debug", "no shared region: %s", self.reason)
             return
         assert region.file is not None
-        _log("debug", "region %s: %d bytes, %d in use", region.file.path, region.capacity, region.used)
+        _log("debug", "region %s: %d bytes, %d in use", region.file.path, region.capacity, region.mirror.used)
+
+    def _start_mirror(self, region: Region, delay: int = 0, on_start: Callable[[], None] | None = None) -> None:
+        interval = self.flags.number("PerfDataSamplingInterval") * 1_000_000
+        try:
+            region.mirror.start(interval, delay, on_start)
+        except OSError as error:
+            self.reason = f"no thread can be started to keep the region current: {error.strerror}"
+            _log("debug", "no shared region: %s", self.reason)
+            self._unlink(region)
 
     # -- the end
 
@@ -139,19 +154,24 @@ class VirtualMachine:
                 return
             self.running = False
             region, self.region = self.region, None
-            self.reason = "vmscope.stop() was called"
+            copied = region is None or region.mirror.stop(_STOP_TIMEOUT)
+            REGISTRY.detach()
             if self._standard is not None:
                 self._standard.end()
-            REGISTRY.detach()
-            if region is None:
-                return
-            copied = region.mirror.stop(_STOP_TIMEOUT)
-            self._save(region)
-            if region.file is not None and copied:  # else its disk is stuck, and unlink would be too
-                try:
-                    region.file.unlink()
-                except VMScopeError as error:
-                    _log("debug", "%s", error)
+                self._standard = None
+            self.reason = "vmscope.stop() was called"
+            if region is not None:
+                self._save(region)
+                if copied:  # else its disk is stuck, and unlink would be too
+                    self._unlink(region)
+
+    def _unlink(self, region: Region) -> None:
+        file, region.file = region.file, None
+        if file is not None:
+            try:
+                file.unlink()
+            except VMScopeError as error:
+                _log("debug", "%s", error)
 
     def _save(self, region: Region) -> None:
         name = self.flags.text("PerfDataSaveFile")
@@ -178,28 +198,39 @@ class VirtualMachine:
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""
         self._lock = RLock()
+        native.after_fork_in_child()
         REGISTRY.after_fork()
-        region = self.region
-        if region is None or not self.running:
+        region, self.region = self.region, None
+        if region is not None and region.file is not None:
+            region.file.abandon()
+        if not self.running or self._standard is None:
             return
-        shared = region.file is not None
-        region.after_fork()
         if "%p" not in self.flags.text("PerfDataSaveFile"):
             self.flags.forget("PerfDataSaveFile")  # the parent's exit writes that file
-        if shared:
+        self._end_with_multiprocessing()
+        own = self._make_region()
+        if own is None:
+            return
+        if self.flags.on("PerfDisableSharedMem"):
+            self._publish_child(own)
+        else:
             self.reason = "a forked child: its region appears a moment after the fork"
-            region.mirror.start(self._interval, _CHILD_DELAY, self._publish_child)
+            self._start_mirror(own, _CHILD_DELAY, lambda: self._publish_child(own))
 
-    def _publish_child(self) -> None:
-        if self._standard is not None:
-            self._standard.stamp()
+    def _publish_child(self, region: Region) -> None:
+        self._show(region)
         self.reason = ""
-        if self.region is not None:
-            self.region.mirror.refresh()
-        self._publish()
-        finalizers = sys.modules.get("multiprocessing.util")
-        if finalizers is not None:  # its children end with os._exit, without atexit
-            finalizers.Finalize(None, self.stop, exitpriority=0)
+        self._publish(region)
+        threading = sys.modules.get("threading")
+        if threading is not None and region.file is not None:  # on the mirror's thread
+            threading._active.pop(get_ident(), None)  # where logging has registered it
+
+    def _end_with_multiprocessing(self) -> None:
+        """The children of multiprocessing end with os._exit, without atexit."""
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None and util is not self._multiprocessing:
+            self._multiprocessing = util
+            util.register_after_fork(self, lambda vm: util.Finalize(None, vm.stop, exitpriority=-1))
 
     def status(self) -> Status:
         """Whether this process is published, where, and why not."""

@@ -17,7 +17,7 @@ from tests.implementations import both
 
 MS = 1_000_000
 CAPACITY = 8192
-FIRST, SECOND, TEXT = 40, 5000, 6001  # offsets on two pages
+FIRST = 40  # where the first entry's value stands
 
 
 @pytest.fixture(params=both())
@@ -44,53 +44,93 @@ def long_at(data: bytes | memoryview, offset: int) -> int:
     return value
 
 
+def entry(size: int) -> bytes:
+    """Bytes of an entry with room for a value of `size` bytes at offset 8: to the mirror only the length matters."""
+    length = (8 + size + 7) & ~7
+    return struct.pack("=i", length).ljust(length, b"\0")
+
+
+def show(mirror: Any, slot: Any) -> int:
+    """Appends an entry for the slot; where its value stands."""
+    start = mirror.used or 32
+    assert mirror.append(entry(getattr(slot, "capacity", 7) + 1), slot, 8)
+    return int(start) + 8
+
+
 def open_file(mirror: Any, path: Path) -> None:
     path.write_bytes(bytes(mirror.image))
     status = path.stat()
-    mirror.set_file(os.fsencode(path), status.st_dev, status.st_ino)
+    mirror.set_file(os.fsencode(path), status.st_dev, status.st_ino, mirror.used)
 
 
-def test_the_image_shows_bound_slots(native: Any, mirror: Any) -> None:
+def test_the_image_shows_the_slots(native: Any, mirror: Any) -> None:
     counter, gauge, text = native.CounterSlot(), native.GaugeSlot(), native.TextSlot(10)
-    for slot, offset in ((counter, FIRST), (gauge, SECOND), (text, TEXT)):
-        mirror.bind(slot, offset)
+    first = show(mirror, counter)
+    assert mirror.append(entry(5000), None, 8)
+    second, third = show(mirror, gauge), show(mirror, text)
+    assert (first, second, third) == (FIRST, 5064, 5080)
     counter.add(3)
     gauge.set(-4)
     text.set("grün")
     mirror.refresh()
-    assert long_at(mirror.image, FIRST) == 3
-    assert long_at(mirror.image, SECOND) == -4
-    assert bytes(mirror.image[TEXT : TEXT + 11]) == "grün".encode().ljust(11, b"\0")
+    assert long_at(mirror.image, first) == 3
+    assert long_at(mirror.image, second) == -4
+    assert bytes(mirror.image[third : third + 11]) == "grün".encode().ljust(11, b"\0")
     text.set("x")
     mirror.refresh()
-    assert bytes(mirror.image[TEXT : TEXT + 11]) == b"x".ljust(11, b"\0")
+    assert bytes(mirror.image[third : third + 11]) == b"x".ljust(11, b"\0")
 
 
 def test_many_slots(native: Any) -> None:
     mirror = native.Mirror(1 << 16, 0)
     slots = [native.GaugeSlot() for _ in range(1000)]
+    offsets = [show(mirror, slot) for slot in slots]
     for i, slot in enumerate(slots):
-        mirror.bind(slot, 32 + 8 * i)
         slot.set(i - 500)
     mirror.refresh()
-    assert [long_at(mirror.image, 32 + 8 * i) for i in range(1000)] == [i - 500 for i in range(1000)]
+    assert [long_at(mirror.image, offset) for offset in offsets] == [i - 500 for i in range(1000)]
 
 
-@pytest.mark.parametrize("offset", [0, 24, 41, CAPACITY - 4, CAPACITY, -8])
-def test_no_value_outside_the_image(native: Any, mirror: Any, offset: int) -> None:
+def test_an_entry_is_appended_whole(native: Any, mirror: Any) -> None:
+    assert (mirror.used, mirror.num_entries, mirror.overflow) == (0, 0, 0)
+    data = bytes(range(4, 36))
+    assert mirror.append(data, None, 8)
+    mirror.refresh()
+    assert bytes(mirror.image[32:64]) == data
+    assert (mirror.used, mirror.num_entries, mirror.overflow) == (64, 1, 0)
+    assert struct.unpack_from("=iiqii", mirror.image, 8)[::4] == (64, 1)
+
+
+def test_what_does_not_fit_is_counted(native: Any, mirror: Any) -> None:
+    """HotSpot's rule: the last byte of the region stays free, and a smaller entry may still come."""
+    room = CAPACITY - 32
+    assert not mirror.append(entry(room - 8), None, 8)
+    assert (mirror.used, mirror.num_entries, mirror.overflow) == (0, 0, room)
+    assert mirror.append(entry(room - 24), None, 8)
+    assert (mirror.used, mirror.num_entries, mirror.overflow) == (CAPACITY - 16, 1, room)
+    assert not mirror.append(entry(8), None, 8)
+    assert mirror.append(entry(0), None, 8)
+    assert (mirror.used, mirror.num_entries, mirror.overflow) == (CAPACITY - 8, 2, room + 16)
+
+
+@pytest.mark.parametrize("offset", [0, 3, 9, 16, 24, -8])
+def test_no_value_outside_its_entry(native: Any, mirror: Any, offset: int) -> None:
     with pytest.raises(ValueError, match="offset"):
-        mirror.bind(native.CounterSlot(), offset)
+        mirror.append(entry(8), native.CounterSlot(), offset)
+    assert mirror.num_entries == 0
 
 
-def test_no_text_outside_the_image(native: Any, mirror: Any) -> None:
-    mirror.bind(native.TextSlot(7), CAPACITY - 8)
+def test_no_text_outside_its_entry(native: Any, mirror: Any) -> None:
+    assert mirror.append(entry(8), native.TextSlot(7), 8)
     with pytest.raises(ValueError, match="offset"):
-        mirror.bind(native.TextSlot(8), CAPACITY - 8)
+        mirror.append(entry(8), native.TextSlot(8), 8)
+    with pytest.raises(ValueError, match="entry"):
+        mirror.append(bytes(15), None, 8)
 
 
-def test_only_slots_are_bound(mirror: Any) -> None:
+def test_only_slots_are_shown(mirror: Any) -> None:
     with pytest.raises(TypeError):
-        mirror.bind(5, FIRST)
+        mirror.append(entry(8), 5, 8)
     with pytest.raises(TypeError):
         mirror.set_clock("x")
 
@@ -104,23 +144,21 @@ def test_an_image_has_room_for_a_prologue(native: Any, capacity: int) -> None:
 def test_the_thread_writes_what_changed(native: Any, mirror: Any, tmp_path: Path) -> None:
     path = tmp_path / "region"
     counter, text = native.CounterSlot(), native.TextSlot(10)
-    mirror.bind(counter, FIRST)
-    mirror.bind(text, TEXT)
-    mirror.commit(7000, 2, 0)
+    show(mirror, counter)
+    where = show(mirror, text)
     open_file(mirror, path)
     mirror.start(5 * MS)
     counter.add(5)
     text.set("abc")
     eventually(lambda: long_at(path.read_bytes(), FIRST) == 5)
-    eventually(lambda: path.read_bytes()[TEXT : TEXT + 4] == b"abc\0")
+    eventually(lambda: path.read_bytes()[where : where + 4] == b"abc\0")
     assert mirror.error == 0
 
 
 def test_stopping_makes_a_last_copy(native: Any, mirror: Any, tmp_path: Path) -> None:
     path = tmp_path / "region"
     counter = native.CounterSlot()
-    mirror.bind(counter, FIRST)
-    mirror.commit(48, 1, 0)
+    show(mirror, counter)
     open_file(mirror, path)
     mirror.start(60_000 * MS)
     counter.add(5)
@@ -136,14 +174,11 @@ def test_new_entries_come_whole(native: Any, mirror: Any, tmp_path: Path) -> Non
     path = tmp_path / "region"
     open_file(mirror, path)
     mirror.start(1 * MS)
-    used, seen = 32, 0
+    seen = 0
     with path.open("rb", buffering=0) as file:
         for i in range(200):
             body = bytes([i % 255 + 1]) * 28
-            mirror.image[used + 4 : used + 32] = body
-            mirror.image[used : used + 4] = struct.pack("=i", 32)
-            used += 32
-            mirror.commit(used, i + 1, 0)
+            assert mirror.append(struct.pack("=i", 32) + body, None, 8)
             end = time.monotonic() + 5
             while seen <= i and time.monotonic() < end:
                 data = os.pread(file.fileno(), CAPACITY, 0)
@@ -156,21 +191,19 @@ def test_new_entries_come_whole(native: Any, mirror: Any, tmp_path: Path) -> Non
 
 def test_the_prologue_follows(native: Any, mirror: Any, tmp_path: Path) -> None:
     path = tmp_path / "region"
-    mirror.commit(40, 1, 0)
+    assert mirror.append(entry(0), None, 8)
     open_file(mirror, path)
     mirror.start(1 * MS)
-    mirror.image[40:48] = b"\x08" + bytes(7)
-    mirror.commit(48, 2, 24)
-    eventually(lambda: struct.unpack_from("=ii", path.read_bytes(), 8) == (48, 24))
+    assert not mirror.append(entry(CAPACITY), None, 8)
+    assert mirror.append(entry(0), None, 8)
+    eventually(lambda: struct.unpack_from("=ii", path.read_bytes(), 8) == (48, CAPACITY + 8))
     eventually(lambda: struct.unpack_from("=i", path.read_bytes(), 28) == (2,))
     assert long_at(path.read_bytes(), 16) > 0
-    with pytest.raises(ValueError, match="used"):
-        mirror.commit(CAPACITY + 8, 3, 0)
 
 
 def test_the_clock_moves(native: Any, mirror: Any) -> None:
     clock = native.LongSlot()
-    mirror.bind(clock, FIRST)
+    show(mirror, clock)
     mirror.set_clock(clock)
     mirror.refresh()
     first = long_at(mirror.image, FIRST)
@@ -180,8 +213,8 @@ def test_the_clock_moves(native: Any, mirror: Any) -> None:
 
 def test_an_idle_mirror_backs_off(native: Any, mirror: Any) -> None:
     clock, counter = native.LongSlot(), native.CounterSlot()
-    mirror.bind(clock, FIRST)
-    mirror.bind(counter, SECOND)
+    show(mirror, clock)
+    where = show(mirror, counter)
     mirror.set_clock(clock)
     mirror.start(1 * MS)
     time.sleep(1.2)  # 1, 2, 4 ... 512 ms
@@ -189,14 +222,13 @@ def test_an_idle_mirror_backs_off(native: Any, mirror: Any) -> None:
     time.sleep(1.1)
     assert mirror.visits - before <= 3
     counter.inc()
-    eventually(lambda: long_at(mirror.image, SECOND) == 1, 1)
+    eventually(lambda: long_at(mirror.image, where) == 1, 1)
 
 
 def test_a_file_cut_short_does_not_grow_again(native: Any, mirror: Any, tmp_path: Path) -> None:
     path = tmp_path / "region"
     counter = native.CounterSlot()
-    mirror.bind(counter, FIRST)
-    mirror.commit(48, 1, 0)
+    show(mirror, counter)
     open_file(mirror, path)
     mirror.start(1 * MS)
     eventually(lambda: mirror.writes > 0)
@@ -209,8 +241,7 @@ def test_a_file_cut_short_does_not_grow_again(native: Any, mirror: Any, tmp_path
 def test_a_file_put_in_its_place_is_not_written(native: Any, mirror: Any, tmp_path: Path) -> None:
     path = tmp_path / "region"
     counter = native.CounterSlot()
-    mirror.bind(counter, FIRST)
-    mirror.commit(48, 1, 0)
+    show(mirror, counter)
     open_file(mirror, path)
     other = tmp_path / "other"
     other.write_bytes(bytes(CAPACITY))
@@ -223,7 +254,7 @@ def test_a_file_put_in_its_place_is_not_written(native: Any, mirror: Any, tmp_pa
 
 def test_save_writes_the_whole_image(native: Any, mirror: Any, tmp_path: Path) -> None:
     counter = native.CounterSlot()
-    mirror.bind(counter, FIRST)
+    show(mirror, counter)
     counter.add(9)
     path = tmp_path / "saved"
     path.write_bytes(b"x" * 100_000)

@@ -16,9 +16,8 @@ def command_line() -> str:
     jps shows what follows the last slash and then the last dot, so a script loses its `.py`.
     """
     arguments = sys.argv[1:]
-    main = sys.modules.get("__main__")
-    spec = None if main is None else main.__spec__
-    if spec is not None and spec.name:
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None and spec.name != "__main__":  # which a directory's or a zip file's is called
         program = spec.name.removesuffix(".__main__")
     elif sys.argv and sys.argv[0] == "-m":  # python -m, while the module is still being looked for
         position = sys.orig_argv.index("-m") + 1 if "-m" in sys.orig_argv else 0

@@ -10,7 +10,7 @@ from vmscope.errors import CounterExistsError, CounterNameError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from vmscope.memory.region import Region
 
@@ -78,9 +78,10 @@ class Registry:
     def attach(self, region: Region, first: Sequence[AnyCounter] = ()) -> None:
         """Shows every counter in `region`, now and from now on; those of `first` before the others."""
         with self._lock:
+            ordered: dict[str, AnyCounter] = {counter.name: counter for counter in first}
+            ordered |= self._counters  # nothing is called from here to the next line: no counter comes in between
             self._region = region
-            names = {counter.name for counter in first}
-            for counter in [*first, *(counter for counter in self if counter.name not in names)]:
+            for counter in ordered.values():
                 _show(counter, region)
 
     def detach(self) -> None:
@@ -88,9 +89,16 @@ class Registry:
         with self._lock:
             self._region = None
 
+    def forget(self, counters: Iterable[AnyCounter]) -> None:
+        """These may be made anew with other values. Only when there is no region."""
+        with self._lock:
+            for counter in counters:
+                self._counters.pop(counter.name, None)
+
     def after_fork(self) -> None:
-        """In a forked child: numbers start from zero, constants and texts stay."""
+        """In a forked child: numbers start from zero, constants and texts stay; the region was the parent's."""
         self._lock = RLock()
+        self._region = None
         for counter in self:
             if isinstance(counter, native.LongSlot):
                 counter._restore(0)

@@ -8,9 +8,11 @@ import time
 from vmscope import native
 from vmscope.counters import identity
 from vmscope.counters.catalogue import CATALOGUE
+from vmscope.counters.kinds import Constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from vmscope.counters.kinds import Counter
     from vmscope.counters.registry import AnyCounter, Registry
 
 _CAPABILITIES = 64  # characters, as many as HotSpot has
@@ -22,7 +24,7 @@ _COLLECTOR_OF_GENERATION = (0, 2, 1)
 class Standard:
     """The counters of the catalogue in `registry`; `all` is in the catalogue's order."""
 
-    __slots__ = ("_collector", "_registry", "all", "clock")
+    __slots__ = ("_collector", "_past", "_registry", "all", "clock")
 
     def __init__(self, registry: Registry, constants: dict[str, int | str], limit: int) -> None:
         self._registry = registry
@@ -39,30 +41,32 @@ class Standard:
                 counter = registry.counter(name, units=units)
             self.all.append(counter)
         self.clock = registry.counter("sun.os.hrt.ticks", units=_units("sun.os.hrt.ticks"))
-        self._collector = native.Collector(tuple(self._slots(generation) for generation in range(3)))
+        rows = tuple(self._slots(generation) for generation in range(3))
+        self._collector = native.Collector(rows)
+        self._past = [row[field] for row in rows for field in (0, 2, 3)]
         registry.text("sun.rt.jvmCapabilities", capacity=_CAPABILITIES).set("0" * _CAPABILITIES)
 
-    def _slots(self, generation: int) -> tuple[native.LongSlot, ...]:
+    def _slots(self, generation: int) -> tuple[Counter, ...]:
         collector = f"sun.gc.collector.{_COLLECTOR_OF_GENERATION[generation]}"
         own = f"python.gc.generation.{generation}"
         names = (f"{collector}.invocations", f"{collector}.time", f"{own}.collected", f"{own}.uncollectable")
         return tuple(self._registry.counter(name, units=_units(name)) for name in names)
 
-    def begin(self, *, count_past: bool) -> None:
-        """Starts to feed them. `count_past`: the collections before now count too (not so in a forked child)."""
-        if count_past:
-            for generation, past in enumerate(gc.get_stats()[:3]):
-                count, _, collected, uncollectable = self._slots(generation)
-                count._restore(past["collections"])
-                collected._restore(past["collected"])
-                uncollectable._restore(past["uncollectable"])
-        if self._collector not in gc.callbacks:
-            gc.callbacks.append(self._collector)
+    def begin(self) -> None:
+        """Starts to feed them; the collections before now count too."""
+        gc.callbacks.append(self._collector)
+        before, stats = None, gc.get_stats()
+        while before != [slot.value for slot in self._past]:  # so that a collection in between counts once
+            before, stats = [slot.value for slot in self._past], gc.get_stats()
+        past = [row[key] for row in stats[:3] for key in ("collections", "collected", "uncollectable")]
+        for slot, old, new in zip(self._past, before, past, strict=True):
+            slot.add(new - old)
 
     def end(self) -> None:
-        """No longer feeds them."""
+        """No longer feeds them. A later start may have other constants."""
         if self._collector in gc.callbacks:
             gc.callbacks.remove(self._collector)
+        self._registry.forget(counter for counter in self.all if isinstance(counter, Constant))
 
     def stamp(self) -> None:
         """Writes when this process started, and that it is ready now."""
