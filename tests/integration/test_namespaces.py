@@ -12,12 +12,14 @@ import pytest
 from tests import sandbox
 from tests.support import JDK
 
-TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\nmkdir -m 755 /tmp/hsperfdata_root\n"
+SHARED = "mount -t tmpfs -o mode=1777 tmpfs /mnt\nmkdir -m 755 /mnt/hsperfdata_root\n"
 
-# In the outer namespaces: how to start programs in pid namespaces of their own, which share this /tmp.
+# Out here: how to start programs in pid namespaces of their own, whose /tmp is our /mnt.
 CONTAINERS = """
 def container(command):
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+TMP = "mount --bind /mnt /tmp"
 
 VM = '''
 vmscope.start()
@@ -27,14 +29,14 @@ sys.stdin.read()
 '''
 
 def vm():
-    child = container(sandbox.command(VM, pid=True))
+    child = container(sandbox.command(VM, mounts=TMP, pid=True))
     return child, json.loads(child.stdout.readline())
 
 def jvm(java):
     unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     options = ["-XX:+UseSerialGC", "-Xmx32m", "-Xlog:disable", "-Xlog:all=off"]
     keytool = ["sun.security.tools.keytool.Main", "-importpass", "-keystore", "/nonexistent/none.p12"]
-    child = container([*unshare, java, *options, *keytool])
+    child = container([*unshare, "sh", "-c", TMP + '; exec "$@"', "sh", java, *options, *keytool])
     said = b""
     while b"password:" not in said:
         more = os.read(child.stdout.fileno(), 4096)
@@ -52,7 +54,7 @@ def end(child, pid=None):
         time.sleep(0.01)
 
 def region(pid=1):
-    path = f"/tmp/hsperfdata_root/{pid}"
+    path = f"/mnt/hsperfdata_root/{pid}"
     if not os.path.exists(path):
         return None
     with open(path, "rb") as file:
@@ -67,14 +69,14 @@ def region(pid=1):
 
 def run(code: str) -> list[dict[str, Any]]:
     """What `code` answers in a mount namespace, from which it starts containers."""
-    return [json.loads(line) for line in sandbox.run(CONTAINERS + dedent(code), mounts=TMP).splitlines()]
+    return [json.loads(line) for line in sandbox.run(CONTAINERS + dedent(code), mounts=SHARED).splitlines()]
 
 
 @pytest.fixture(params=[17, 25])
 def java(request: pytest.FixtureRequest) -> str:
     jdk = JDK.find(request.param)
-    if jdk is None:
-        pytest.skip(f"no JDK {request.param}")
+    if jdk is None or jdk.home.is_relative_to("/tmp"):
+        pytest.skip(f"no JDK {request.param} outside /tmp")
     return jdk.tool("java")
 
 
@@ -185,17 +187,18 @@ def test_pid_that_is_dead_out_here_keeps_its_file(java: str) -> None:
                 time.sleep(60)
             os.waitpid(child, 0)
         '''
-        one = container(sandbox.command(inner, pid=True))
+        one = container(sandbox.command(inner, mounts=TMP, pid=True))
         told = json.loads(one.stdout.readline())
         assert told["pid"] == pid, told
         before = region(pid)
-        with _directory.open_directory() as directory:
+        with _directory.open_directory(tmp="/mnt") as directory:
             removed = _stale.clean(directory, os.getpid())
-        subprocess.run([{java!r}, "-version"], check=True, capture_output=True)
+        java_version = f"{{TMP}}; exec {java} -version"
+        subprocess.run(["unshare", "--mount", "sh", "-c", java_version], check=True, capture_output=True)
         two, other = vm()
         kept = region(pid) == before
         end(one, pid)
-        with _directory.open_directory() as directory:
+        with _directory.open_directory(tmp="/mnt") as directory:
             then = _stale.clean(directory, os.getpid())
         answer(path=told["path"] == f"/tmp/hsperfdata_root/{{pid}}", locked=before[1], removed=removed, kept=kept,
                then=then == [str(pid)], other=other["path"])
