@@ -1,4 +1,5 @@
 import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -16,6 +17,7 @@ import sun.jvmstat.monitor.HostIdentifier;
 import sun.jvmstat.monitor.MonitoredHost;
 import sun.jvmstat.monitor.MonitoredVm;
 import sun.jvmstat.monitor.VmIdentifier;
+import sun.tools.jstat.JStatLogger;
 import sun.tools.jstat.OptionFinder;
 import sun.tools.jstat.OptionFormat;
 import sun.tools.jstat.OptionOutputFormatter;
@@ -52,6 +54,8 @@ public class JdkTools {
                 return jstat(Arrays.copyOfRange(question, 1, question.length));
             case "jps":
                 return jps(Arrays.copyOfRange(question, 1, question.length));
+            case "snap":
+                return snap(question[1], question[2], question[3].equals("v"));
             case "view":
                 return view(question[1], question[2].equals("t"), question[3], question.length > 4 ? question[4] : "");
             default:
@@ -126,6 +130,20 @@ public class JdkTools {
         return letters + " " + found.hostname();
     }
 
+    private static String snap(String region, String names, boolean verbose) throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        PrintStream out = new PrintStream(bytes, true, "UTF-8");
+        JStatLogger logger = new JStatLogger(open(region));
+        logger.printSnapShot(names, new sun.tools.jstat.Arguments(new String[] {"-snap", "1"}).comparator(), verbose, true, out);
+        logger.printNames(names, new sun.tools.jstat.Arguments(new String[] {"-snap", "-d", "1"}).comparator(), false, out);
+        return bytes.toString("UTF-8");
+    }
+
+    private static MonitoredVm open(String region) throws Exception {
+        VmIdentifier id = new VmIdentifier("file://" + region);
+        return MonitoredHost.getMonitoredHost(id).getMonitoredVm(id, 0);
+    }
+
     private static String view(String option, boolean timestamp, String region, String file) throws Exception {
         List<URL> sources = new ArrayList<>();
         if (!file.isEmpty()) {
@@ -137,9 +155,7 @@ public class JdkTools {
         if (format == null) {
             throw new IllegalArgumentException("Unknown option: -" + option);
         }
-        VmIdentifier id = new VmIdentifier("file://" + region);
-        MonitoredVm vm = MonitoredHost.getMonitoredHost(id).getMonitoredVm(id, 0);
-        OptionOutputFormatter formatter = new OptionOutputFormatter(vm, format);
+        OptionOutputFormatter formatter = new OptionOutputFormatter(open(region), format);
         return formatter.getHeader() + "\n" + formatter.getRow();
     }
 }

@@ -33,6 +33,7 @@ def ask(jdk: JDK, questions: Iterable[tuple[str, ...]]) -> list[str]:
 
     ("number", pattern, bits), ("vm", text), ("host", text), ("order", "3 1 2"),
     ("jstat", argument, ...), ("jps", argument, ...),
+    ("snap", region's path, expression, "v" or "")
     ("view", option, "t" or "", region's path[, path of a file with views])
     """
     if not jdk.has("javac"):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.oracle.jdk_tools import ask
 from tests.support import JDK
-from vmscope.cli.vmid import HostIdentifier, VMIdentifier
+from vmscope.cli.vmid import FileURIError, HostIdentifier, VMIdentifier
 from vmscope.errors import VMIdentifierError
 from vmscope.reader.discovery import Candidate, java_order
 
@@ -24,7 +24,7 @@ PIECES = [
 def our_vm(text: str) -> str:
     try:
         vm = VMIdentifier(text)
-    except VMIdentifierError:
+    except (VMIdentifierError, FileURIError):
         return "!"
     if vm.scheme == "file":
         assert vm.path is not None

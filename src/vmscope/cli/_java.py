@@ -59,31 +59,33 @@ def encode(text: str) -> bytes:
 
 
 def _bytes(char: str) -> int:
-    """How many bytes of a region a character was. U+FFFD was one that is no UTF-8."""
-    return 1 if char == "\ufffd" else len(char.encode("utf-8", "surrogateescape"))
+    """How many bytes of a region a character was. U+FFFD was one that is no UTF-8; infinity comes from no region."""
+    return 1 if char in "\ufffd\u221e" else len(char.encode("utf-8", "surrogateescape"))
 
 
 def _charset() -> str:
-    """The character set of the locale that the process was started in.
+    """The character set of the locale that the process was started in; ASCII where there is no such locale.
 
     Python turns the C locale into UTF-8 and puts that into its own environment, so the original is needed.
     """
+    import _locale
     import codecs
 
     try:
         with open("/proc/self/environ", "rb") as file:
-            pairs = (pair.partition(b"=") for pair in file.read().split(b"\0"))
+            pairs = [pair.partition(b"=") for pair in file.read().split(b"\0")]
         environment = {key: value.decode("ascii", "replace") for key, _, value in pairs}
     except OSError:
-        from os import environ
-
-        environment = {key.encode("utf-8", "surrogateescape"): value for key, value in environ.items()}
-    locale = next((environment[key] for key in (b"LC_ALL", b"LC_CTYPE", b"LANG") if environment.get(key)), "C")
-    name = locale.partition("@")[0].partition(".")[2]
+        environment = {}
+    name = next((environment[key] for key in (b"LC_ALL", b"LC_CTYPE", b"LANG") if environment.get(key)), "C")
+    before = _locale.setlocale(_locale.LC_CTYPE)
     try:
-        return codecs.lookup(name).name
-    except LookupError:
+        _locale.setlocale(_locale.LC_CTYPE, name)
+        return codecs.lookup(_locale.nl_langinfo(_locale.CODESET)).name
+    except (_locale.Error, LookupError):  # type: ignore[attr-defined]  # typeshed has it in locale alone
         return "ascii"
+    finally:
+        _locale.setlocale(_locale.LC_CTYPE, before)
 
 
 def decimal_symbols() -> Symbols | None:
@@ -98,7 +100,7 @@ def decimal_symbols() -> Symbols | None:
     try:
         _locale.setlocale(_locale.LC_NUMERIC, name)
         convention = _locale.localeconv()
-    except ValueError:  # locale.Error is one
+    except _locale.Error:  # type: ignore[attr-defined]  # typeshed has it in locale alone
         return None
     finally:
         _locale.setlocale(_locale.LC_NUMERIC, before)

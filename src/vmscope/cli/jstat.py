@@ -369,9 +369,10 @@ def _show_view(vm: VM, request: Request, view: View) -> None:
     names = view.names()
     adds = any(name.startswith(_jvmstat.MADE_UP) for name in names)
     symbols = _java.decimal_symbols()
+    ready = [_jvmstat.values(vm)]  # a region that cannot be read fails before the header
 
     def row() -> str:
-        values = _jvmstat.values(vm)
+        values = ready.pop() if ready else _jvmstat.values(vm)
         if adds:
             values = {**{counter.name: counter.value for counter in _jvmstat.made_up(vm)}, **values}
         if CLOCK in names:

@@ -10,7 +10,7 @@ again with `//` before it. A VM is local when its scheme is `local`, or when it 
 from __future__ import annotations
 
 from vmscope.cli._java import INT_MAX, parse_int
-from vmscope.errors import VMIdentifierError
+from vmscope.errors import VMIdentifierError, VMScopeError
 
 LOCAL, FILE, REMOTE = "local", "file", "rmi"
 LOCALHOST = "localhost"
@@ -79,7 +79,7 @@ class VMIdentifier:
     __slots__ = ("host", "lvmid", "mode", "path", "scheme", "text")
 
     def __init__(self, text: str) -> None:
-        """Raises VMIdentifierError where the text names no VM."""
+        """Raises VMIdentifierError where the text names no VM, and FileURIError."""
         self.text = text
         uri = _vm_uri(text)
         # A number alone reads as a host too.
@@ -164,8 +164,8 @@ def _file_path(uri: URI, text: str) -> str:
     return uri.path
 
 
-class FileURIError(VMIdentifierError):
-    """A file: URI that names no file."""
+class FileURIError(VMScopeError, ValueError):
+    """A file: URI that names no file: jstat dies of it, where for other bad identifiers it shows its usage."""
 
 
 def _malformed(text: str) -> VMIdentifierError:
