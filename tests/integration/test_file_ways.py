@@ -176,17 +176,17 @@ def test_overlay(implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
         def wait_for(lock):
             deadline = time.monotonic() + 10
-            while locked() != lock and time.monotonic() < deadline:
+            while not os.path.exists(path) or locked() != lock:
+                assert time.monotonic() < deadline, os.listdir("/tmp")
                 time.sleep(0.01)
-            return locked() == lock
+            return True
 
         vm = os.fork()
         if vm == 0:
             vmscope.start()
             time.sleep(60)
+            os._exit(0)
         path = f"/tmp/hsperfdata_root/{vm}"
-        while not os.path.exists(path):
-            time.sleep(0.01)
         held = wait_for(True)
         os.kill(vm, 9)
         os.waitpid(vm, 0)
