@@ -9,7 +9,7 @@ Names have letters, digits, underscores and dots, and numbers no sign and no exp
 
 from __future__ import annotations
 
-from vmscope.cli._views import Column, View
+from vmscope.cli._views import Column, View, ViewError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ViewSyntaxError(ValueError):
     """Text that does not follow the language; the message says what was expected where."""
 
 
-class UnarySignError(ValueError):
+class UnarySignError(ViewError):
     """A sign before an operand: jstat's language has the syntax, but no meaning for it."""
 
 

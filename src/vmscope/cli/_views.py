@@ -24,7 +24,11 @@ _DECIMALS = {"0": 0, "0.0": 1, "0.00": 2, "0.000": 3}
 _LEAST, _MOST = 1e-3, 1e12
 
 
-class TextOperandError(ValueError):
+class ViewError(ValueError):
+    """A view that cannot be evaluated."""
+
+
+class TextOperandError(ViewError):
     """A counter that holds text stands in an arithmetic expression."""
 
 
@@ -95,7 +99,7 @@ class View:
         return names
 
     def row(self, values: Mapping[str, int | str], symbols: Symbols | None = None) -> str:
-        """The row for these counters. Raises TextOperandError, and ValueError for a pattern that is none."""
+        """The row for these counters. Raises ViewError."""
         return " ".join([column.cell(values, symbols) for column in self.columns])
 
 
@@ -139,7 +143,7 @@ def aligned(text: str, width: int, align: str) -> str:
 
 
 def number(value: float, pattern: str, symbols: Symbols | None = None) -> str:
-    """The value in a `java.text.DecimalFormat` pattern: rounded half to even, NaN as `-`."""
+    """The value in a `java.text.DecimalFormat` pattern: rounded half to even, NaN as `-`. ViewError for no pattern."""
     decimals = _DECIMALS.get(pattern)
     if decimals is not None and symbols is None:
         if value != value:
@@ -148,4 +152,7 @@ def number(value: float, pattern: str, symbols: Symbols | None = None) -> str:
             return f"{value:.{decimals}f}"
     from vmscope.cli._decimal_format import DecimalFormat
 
-    return DecimalFormat(pattern, symbols).format(value)
+    try:
+        return DecimalFormat(pattern, symbols).format(value)
+    except ValueError as error:
+        raise ViewError(str(error)) from None

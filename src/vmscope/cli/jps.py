@@ -84,7 +84,7 @@ def parse(arguments: list[str]) -> tuple[frozenset[str], str | None]:
         option = rest.pop(0)
         if option == "-q":
             letters.add("q")
-        elif option.strip("mlvV") != "-" or not option.startswith("-"):
+        elif option.strip("mlvV") != "-":
             raise CommandLineError(f"illegal argument: {option}")
         else:
             letters.update(option[1:])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from time import sleep, time_ns
 
 from vmscope.cli import _java, _jvmstat
+from vmscope.cli._views import ViewError
 from vmscope.errors import AccessDenied, CommandLineError, FormatError, NoRegion, VMIdentifierError, VMScopeError
 
 # The name under which a view finds this machine's time, in ms since the epoch.
@@ -109,7 +110,7 @@ def main(arguments: list[str]) -> int:
             return _java.complain(f"{error}\n{USAGE}".rstrip("\n"))
         with _attach(place) as vm:
             _show(vm, request, view)
-    except (VMScopeError, ValueError) as error:
+    except (VMScopeError, ViewError) as error:
         return _java.complain(str(error))
     return 0
 
