@@ -206,7 +206,7 @@ def test_rows_at_intervals(jdk17: JDK, live: JVM) -> None:
     assert [line[:9] == "Timestamp" for line in lines[1]] == [True, False, False, True, False, False, True, False]
     assert [line[15:] for line in lines[1]] == [line[15:] for line in lines[0]]
     times = [float(line[:15]) for line in lines[1] if not line.startswith("Timestamp")]
-    assert 0.5 <= times[-1] - times[0] <= 2
+    assert 0.5 <= times[-1] - times[0] <= 10
 
 
 @pytest.mark.parametrize(
