@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vmscope.errors import FormatError, StaleRegion, VMScopeError
 from vmscope.reader.attachment import LOOK_CLOSER, Attachment, attach, open_candidate
-from vmscope.reader.discovery import Candidate, candidates
+from vmscope.reader.discovery import Candidate, candidates, every
 from vmscope.reader.machine import VM, Counter
 from vmscope.reader.ownership import LIVE, STALE, Locks
 
@@ -46,22 +46,32 @@ def vms(*, stale: bool = False, tmp: str = "/tmp") -> list[VM]:
 
     What cannot be read, because it is no region, or not ours to read, or has just gone, is left out.
     """
-    found: list[VM] = []
-    seen: set[tuple[int, int]] = set()  # one region, found under its name here and as a namespace's
+    kept: dict[tuple[int, str], tuple[int, VM]] = {}
+    seen: set[tuple[int, int]] = set()
     locks = Locks()
-    for candidate in candidates(tmp):
+    for candidate in every(tmp):
         try:
             attachment = open_candidate(candidate)
         except VMScopeError:
             continue
-        machine = VM(attachment)
+        found = VM(attachment)
         file = attachment.found.st_dev, attachment.found.st_ino
         try:
-            if (machine.examine(locks).state == LIVE or stale) and file not in seen:
-                seen.add(file)
-                found.append(machine)
-                continue
+            owner = found.examine(locks)
         except (FormatError, StaleRegion):
-            pass
-        machine.close()
-    return sorted(found, key=lambda machine: machine.pid or 0)
+            owner = None
+        if owner is None or file in seen or (owner.state != LIVE and not stale):
+            found.close()
+            continue
+        seen.add(file)  # one region can be found twice: under its name here, and through /proc
+        # Of two files that claim one live process, the newer one; what is not live has no such rival.
+        key = owner.pid, "" if owner.state == LIVE else candidate.path
+        changed = attachment.found.st_ctime_ns
+        rival = kept.get(key)
+        if rival is not None and rival[0] >= changed:
+            found.close()
+            continue
+        if rival is not None:
+            rival[1].close()
+        kept[key] = changed, found
+    return sorted([found for _, found in kept.values()], key=lambda found: found.pid or 0)

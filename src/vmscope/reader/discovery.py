@@ -46,7 +46,7 @@ def candidates(tmp: str = "/tmp") -> list[Candidate]:
 def by_pid(tmp: str = "/tmp") -> dict[int, Candidate]:
     """The candidates in the order in which they are found, one for each pid."""
     found: dict[int, Candidate] = {}
-    for candidate in _all(tmp):
+    for candidate in every(tmp):
         found.setdefault(candidate.pid, candidate)
     return found
 
@@ -62,7 +62,8 @@ def java_order(found: dict[int, Candidate], *, more: int = 0) -> list[Candidate]
     return sorted(found.values(), key=lambda candidate: (candidate.pid ^ candidate.pid >> 16) & buckets - 1)
 
 
-def _all(tmp: str) -> Iterator[Candidate]:
+def every(tmp: str = "/tmp") -> Iterator[Candidate]:
+    """All candidates: of one pid there may be several, when users or namespaces left files of the same name."""
     for user, path in user_directories(tmp):
         for number in _numbers(path):
             yield Candidate(number, number, user, f"{path}/{number}", False)
