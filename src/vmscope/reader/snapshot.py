@@ -306,7 +306,7 @@ class Reader:
         if head.major != 2 or not known.rows or not _PROLOGUE_SIZE <= head.used <= self._whole():
             return self._parse()
         last = known.rows[-1]
-        copy = self._copy(head.used, last[0])
+        copy = self._copy(max(head.used, known.next_offset), last[0])
         if copy.error is not None:
             return self._parse()
         if copy.rows[:1] != [last]:

@@ -1,0 +1,456 @@
+"""Reading a region that its owner goes on writing: nothing half, nothing torn, nothing that nobody wrote."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import corpus
+from tests.published import CONSTANT, entries, image, region
+from vmscope import native
+from vmscope.errors import FormatError, StaleRegion
+from vmscope.native import mapping as twin
+from vmscope.reader.snapshot import RETRIES, Reader
+from vmscope.wire import decode, encode
+
+Open = Callable[[Path], Reader]
+
+
+@pytest.fixture(params=["c", "python"])
+def read(request: pytest.FixtureRequest) -> Open:
+    """Opens a file as a Reader, through the extension's Mapping and through the twin's."""
+    kind: Any = twin.Mapping
+    if request.param == "c":
+        try:
+            kind = importlib.import_module("vmscope.native._native").Mapping
+        except ImportError:
+            pytest.skip("the extension is not built")
+
+    def opened(path: Path) -> Reader:
+        with path.open("rb") as file:
+            return Reader(kind(file.fileno(), os.fstat(file.fileno()).st_size), str(path), 4711)
+
+    return opened
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "region"
+
+
+def rewrite(path: Path, offset: int, content: bytes) -> None:
+    with path.open("r+b", buffering=0) as file:
+        os.pwrite(file.fileno(), content, offset)
+
+
+# -- values ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", corpus.names())
+def test_all_regions_again_and_again(read: Open, path: Path, name: str) -> None:
+    """The first look, and those through a structure, give what the decoder gives; other byte order and 1.0 too."""
+    path.write_bytes(corpus.load(name))
+    reader = read(path)
+    wanted = decode.decode(corpus.load(name)).values(corpus.load(name))
+    for _ in range(4):
+        assert reader.values() == wanted
+    taken = reader.snapshot()
+    assert taken.values == wanted
+    assert taken.settled
+    assert abs(taken.taken - time.time_ns()) < 10**10
+
+
+def test_a_later_look_sees_later_values(read: Open, path: Path) -> None:
+    path.write_bytes(region({"a": 1, "text": "one", "b": 2}))
+    reader = read(path)
+    for step in range(5):
+        assert reader.values() == {"a": step or 1, "text": f"{step}" if step else "one", "b": 2}
+        at = {row[1]: row[7] for row in reader.structure().rows}
+        rewrite(path, at["a"], struct.pack("=q", step + 1))
+        rewrite(path, at["text"], f"{step + 1}\0".encode())
+
+
+def test_a_value_on_its_own(read: Open, path: Path) -> None:
+    path.write_bytes(corpus.load("made-big-endian"))
+    reader = read(path)
+    values = reader.values()
+    for _, name, data_type, _, _, _, length, start in reader.structure().rows:
+        assert reader.value(data_type, start, length) == values[name]
+
+
+def test_the_second_look_parses_nothing(read: Open, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_bytes(corpus.load("17.0.15-debian-g1"))
+    reader = read(path)
+    reader.snapshot()
+    wanted = reader.values()
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("parsed again")
+
+    for name in ("scan", "read"):
+        monkeypatch.setattr(native, name, refuse)
+    assert reader.values() == wanted
+
+
+def test_numbers_that_are_not_aligned(read: Open, path: Path) -> None:
+    """No HotSpot lays them out so, but the JDK's reader takes them."""
+    made = bytearray(image(entries({"first": 2**60 + 1, "odd1": 2**61 + 3})))
+    last = decode.decode(bytes(made)).entries[1]
+    struct.pack_into("=i", made, last.offset + 16, last.data_offset - last.offset - 4)
+    path.write_bytes(bytes(made))
+    reader = read(path)
+    wanted = decode.decode(bytes(made)).values(bytes(made))
+    for _ in range(4):
+        assert reader.values() == wanted
+    rewrite(path, last.data_offset - 4, struct.pack("=q", 5))
+    assert reader.values()["odd1"] == 5
+
+
+# -- the structure grows --------------------------------------------------------------------------
+
+
+class Writer:
+    """Adds entries as vmscope does: the body, then its length, then the prologue."""
+
+    def __init__(self, path: Path, size: int = 65536) -> None:
+        path.write_bytes(image([], size=size))
+        self.fd = os.open(path, os.O_RDWR)
+        self.end = 32
+        self.count = 0
+
+    def add(self, entry: bytes) -> None:
+        os.pwrite(self.fd, entry[4:], self.end + 4)
+        os.pwrite(self.fd, entry[:4], self.end)
+        self.end += len(entry)
+        self.count += 1
+        self.publish()
+
+    def publish(self) -> None:
+        os.pwrite(self.fd, struct.pack("=i", self.end), 8)
+        os.pwrite(self.fd, struct.pack("=i", self.count), 28)
+        os.pwrite(self.fd, struct.pack("=q", time.monotonic_ns()), 16)
+
+
+def number(name: str, value: int) -> bytes:
+    return encode.entry(name, units=1, variability=3, value=value)
+
+
+def test_new_entries_are_found(read: Open, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Writer(path)
+    reader = read(path)
+    assert reader.values() == {}
+    wanted: dict[str, int | str] = {}
+    parsed_from: list[int] = []
+    scan = native.scan
+
+    def watched(data: bytes, offset: int, big: bool) -> object:
+        parsed_from.append(offset)
+        return scan(data, offset, big)
+
+    monkeypatch.setattr(native, "scan", watched)
+    for count in range(1, 40):
+        writer.add(number(f"n.{count}", count))
+        wanted[f"n.{count}"] = count
+        if count % 3 == 0:
+            writer.add(encode.entry(f"t.{count}", units=5, variability=1, value=b"text"))
+            wanted[f"t.{count}"] = "text"
+        assert reader.values() == wanted
+    assert len(parsed_from) >= 30
+    assert parsed_from[-1] > 1000  # it goes on from the last known entry, and not from the first
+
+
+def test_an_entry_whose_text_comes_later(read: Open, path: Path) -> None:
+    """HotSpot writes an entry, and then its text: an empty constant is looked at again."""
+    path.write_bytes(image(entries({"early": ""}, variability=CONSTANT)))
+    reader = read(path)
+    reader.snapshot()
+    assert reader.values() == {"early": ""}
+    rewrite(path, reader.structure().rows[0][7], b"late\0")
+    assert reader.values() == {"early": "late"}
+
+
+def test_half_an_entry_is_waited_for(read: Open, path: Path) -> None:
+    """In HotSpot's order the prologue comes first: the entry is there a moment later."""
+    writer = Writer(path)
+    writer.add(number("one", 1))
+    second = number("two", 2)
+    start = writer.end
+    writer.end += len(second)
+    writer.count += 1
+    writer.publish()
+    code = (
+        "import os, sys, time\n"
+        f"fd = os.open({str(path)!r}, os.O_RDWR)\n"
+        "print('ready', flush=True); sys.stdin.readline(); time.sleep(0.005)\n"
+        f"os.pwrite(fd, {second!r}, {start})\n"
+        f"os.pwrite(fd, {struct.pack('=q', time.monotonic_ns())!r}, 16)\n"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        reader = read(path)
+        first = reader.snapshot()
+        assert first.values in ({"one": 1}, {"one": 1, "two": 2})
+        child.wait()
+    assert reader.values() == {"one": 1, "two": 2}
+    assert 0 < first.retries <= RETRIES
+
+
+def test_a_prologue_that_lies(read: Open, path: Path) -> None:
+    """Read as the JDK's reader does, which looks at neither `used` nor the count; in bounded time."""
+    good = region({"one": 1, "two": 2, "text": "three"})
+    wanted: dict[str, int | str] = {"one": 1, "two": 2, "text": "three"}
+    for used in (0, -1, 1, 31, 32, 33, 40, 72, 100, 2**31 - 1, len(good), len(good) - 2):
+        for count in (0, -5, 1, 3, 4, 2**31 - 1):
+            made = bytearray(good)
+            struct.pack_into("=i", made, 8, used)
+            struct.pack_into("=i", made, 28, count)
+            path.write_bytes(bytes(made))
+            reader = read(path)
+            begin = time.monotonic()
+            for _ in range(4):
+                assert reader.values() == wanted, (used, count)
+            assert time.monotonic() - begin < 2
+
+
+@pytest.mark.parametrize(
+    ("offset", "content"),
+    [(0, b"xxxx"), (5, b"\x09"), (32, b"\xff\xff\xff\x7f"), (32, b"\x02\0\0\0"), (44, b"Q"), (46, b"\x07")],
+)
+def test_what_is_no_region(read: Open, path: Path, offset: int, content: bytes) -> None:
+    path.write_bytes(region({"one": 1}))
+    rewrite(path, offset, content)
+    reader = read(path)
+    begin = time.monotonic()
+    for _ in range(3):
+        with pytest.raises(FormatError) as caught:
+            reader.values()
+        assert caught.value.path == str(path)
+        assert caught.value.pid == 4711
+    assert time.monotonic() - begin < 3
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 31, 32, 33, 36, 40])
+def test_very_short_files(read: Open, path: Path, size: int) -> None:
+    path.write_bytes(region({"one": 1})[:32].ljust(size, b"\0")[:size] if size else b"")
+    if size == 0:
+        with pytest.raises(ValueError, match="cannot map"):
+            read(path)
+        return
+    try:
+        wanted: object = decode.decode(path.read_bytes()).values(path.read_bytes())
+    except FormatError as error:
+        wanted = type(error)
+    try:
+        found: object = read(path).values()
+    except FormatError as error:
+        found = type(error)
+    assert found == wanted
+
+
+def test_an_entry_that_is_there_before_the_prologue_counts_it(read: Open, path: Path) -> None:
+    """It is read, and what else changes in the prologue does not make it vanish."""
+    writer = Writer(path)
+    writer.add(number("one", 1))
+    os.pwrite(writer.fd, number("two", 2), writer.end)
+    reader = read(path)
+    assert reader.snapshot().values == {"one": 1, "two": 2}
+    rewrite(path, 12, struct.pack("=i", 96))  # overflow
+    assert reader.values() == {"one": 1, "two": 2}
+    writer.add(number("two", 2))
+    writer.add(number("three", 3))
+    assert reader.values() == {"one": 1, "two": 2, "three": 3}
+
+
+# -- regions that end or begin anew ---------------------------------------------------------------
+
+
+def test_a_truncated_region_is_stale(read: Open, path: Path) -> None:
+    path.write_bytes(region({f"n.{i}": i for i in range(500)}, size=65536))
+    reader = read(path)
+    reader.snapshot()
+    assert reader.values()["n.499"] == 499
+    os.truncate(path, 4096)
+    for _ in range(3):
+        with pytest.raises(StaleRegion, match="was truncated") as caught:
+            reader.values()
+        assert (caught.value.pid, caught.value.path) == (4711, str(path))
+    os.truncate(path, 0)
+    with pytest.raises(StaleRegion):
+        reader.prologue()
+    with pytest.raises(StaleRegion):
+        read_again(read, path)
+
+
+def read_again(read: Open, path: Path) -> None:
+    os.truncate(path, 4096)
+    reader = read(path)
+    os.truncate(path, 0)
+    reader.values()
+
+
+def test_a_region_that_another_vm_made_anew_in_the_same_file(read: Open, path: Path) -> None:
+    """HotSpot takes over a file of its name: the old structure must not be laid over the new numbers."""
+    begin = {"sun.rt.createVmBeginTime": 1000}
+    for new in (
+        region({**begin}, stamp=5),
+        region({f"x.{i}": 7 for i in range(300)} | {"sun.rt.createVmBeginTime": 2000}, stamp=9),
+        region({"b": 1, "sun.rt.createVmBeginTime": 2000, "a": 1}),
+        region({"a": 1, "sun.rt.createVmBeginTime": 2000, "b": 1}),
+        bytes(8 * 4096),
+    ):
+        path.write_bytes(region({"a": 1, **begin, "b": 2}))
+        reader = read(path)
+        reader.snapshot()
+        assert reader.values() == {"a": 1, "b": 2, **begin}
+        rewrite(path, 0, new)
+        with pytest.raises((StaleRegion, FormatError)):
+            reader.values()
+
+
+# -- not accessible yet ---------------------------------------------------------------------------
+
+
+def test_waiting_for_an_owner_that_is_starting(read: Open, path: Path) -> None:
+    path.write_bytes(region({"one": 1}, accessible=0))
+    reader = read(path)
+    begin = time.monotonic()
+    assert not reader.wait_accessible(0)
+    assert not reader.wait_accessible(0.1)
+    assert 0.1 <= time.monotonic() - begin < 5
+    taken = reader.snapshot()  # nobody waits who did not ask for it
+    assert (taken.values, taken.accessible) == ({"one": 1}, False)
+    code = f"import os, time; time.sleep(0.1); os.pwrite(os.open({str(path)!r}, os.O_RDWR), b'\\1', 7)"
+    with subprocess.Popen([sys.executable, "-c", code]):
+        assert reader.wait_accessible(20)
+    assert reader.snapshot().accessible
+
+
+# -- a writer without pause -----------------------------------------------------------------------
+
+RESTLESS = """
+import os, struct, sys, time
+from vmscope.wire import encode
+path, order = sys.argv[1:]
+fd = os.open(path, os.O_RDWR)
+size = os.fstat(fd).st_size
+end, count, write, pack = 32, 0, os.pwrite, struct.pack
+number = 0
+print("ready", flush=True)
+while True:
+    number += 1
+    name = f"restless.{number}"
+    if number % 10 == 0:
+        entry = encode.entry(name, units=5, variability=1, value=name.encode() * 2)
+    else:
+        entry = encode.entry(name, units=1, variability=3, value=(number << 32) + number)
+    if end + len(entry) >= size:
+        break
+    start = end
+    end += len(entry)
+    count += 1
+    if order == "vmscope":
+        write(fd, entry[4:], start + 4)
+        write(fd, entry[:4], start)
+        write(fd, pack("=i", end), 8)
+        write(fd, pack("=i", count), 28)
+    else:  # HotSpot's: the prologue, the name, the header field by field, the value last
+        data = struct.unpack_from("=i", entry, 16)[0]
+        write(fd, pack("=i", end), 8)
+        write(fd, pack("=i", count), 28)
+        write(fd, entry[20:data], start + 20)
+        write(fd, entry[:4], start)
+        write(fd, entry[4:12], start + 4)
+        write(fd, entry[12:20], start + 12)
+        write(fd, entry[data:], start + data)
+    write(fd, pack("=q", time.monotonic_ns()), 16)
+print(count, flush=True)
+"""
+
+
+def right(name: str, value: int | str, order: str) -> bool:
+    position = int(name.partition(".")[2])
+    if position % 10 == 0:
+        return value == name * 2 or (order == "HotSpot" and value == "")
+    return value == (position << 32) + position or (order == "HotSpot" and value == 0)
+
+
+@pytest.mark.parametrize("order", ["vmscope", "HotSpot"])
+def test_a_writer_that_adds_entries_without_pause(read: Open, path: Path, order: str) -> None:
+    """Each read is a beginning of what was written, all of it right, after a bounded number of copies."""
+    path.write_bytes(image([], size=2 << 20))
+    command = [sys.executable, "-c", RESTLESS, str(path), order]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            reader, looks, seen, refused = read(path), 0, 0, 0
+            while child.poll() is None:
+                fresh = read(path) if looks % 4 == 0 else reader
+                looks += 1
+                try:
+                    taken = fresh.snapshot()
+                except FormatError:
+                    assert order == "HotSpot"  # in its order there may be half an entry in every copy
+                    refused += 1
+                    continue
+                wrong = {name: value for name, value in taken.values.items() if not right(name, value, order)}
+                assert not wrong
+                numbers = sorted(int(name.partition(".")[2]) for name in taken.values)
+                assert numbers == list(range(1, len(numbers) + 1))  # a beginning, without a hole
+                if fresh is reader:
+                    assert len(numbers) >= seen
+                    seen = len(numbers)
+                assert taken.retries <= RETRIES
+            written = int(child.stdout.readline())
+            assert looks >= 3
+            assert len(reader.values()) == len(read(path).values()) == written
+            assert reader.snapshot().settled
+            assert refused <= looks / 2
+        finally:
+            child.kill()
+
+
+TEARING = """
+import os, sys
+fd, offset, length = os.open(sys.argv[1], os.O_RDWR), int(sys.argv[2]), int(sys.argv[3])
+texts = [bytes([65 + i]) * length for i in range(2)]
+print("ready", flush=True)
+while True:
+    for text in texts:
+        for start in range(0, length, 8):
+            os.pwrite(fd, text[start:start + 8], offset + start)
+"""
+
+
+def test_a_number_is_never_torn_and_a_quiet_text_is_whole(read: Open, path: Path) -> None:
+    """While one text is rewritten word by word without pause, the numbers and the other text stay right."""
+    path.write_bytes(region({"a": -1, "busy": "x" * 64, "quiet": "q" * 64, "b": 2**62 + 5}))
+    reader = read(path)
+    reader.snapshot()
+    at = {row[1]: row[7] for row in reader.structure().rows}
+    start = (at["busy"] + 7) & ~7
+    command = [sys.executable, "-c", TEARING, str(path), str(start), "48"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            end = time.monotonic() + 1
+            while time.monotonic() < end:
+                values = reader.values()
+                assert (values["a"], values["b"], values["quiet"]) == (-1, 2**62 + 5, "q" * 64)
+        finally:
+            child.kill()
