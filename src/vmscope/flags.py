@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "VMSCOPE_TOOL_OPTIONS"
 
+_LONGEST = 1 << 20  # characters of an argument file
 _SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 # name, default, lowest, highest (ints only), what it does
@@ -142,10 +143,13 @@ def read_argument_file(path: str) -> list[str]:
     """The options that the file of `@path` holds. Raises OptionError when it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
-            return split(file.read(1 << 20))
+            text = file.read(_LONGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise OptionError(f"@{path}: {reason}", path=path) from error
+    if len(text) > _LONGEST:
+        raise OptionError(f"@{path}: more than 1 MiB can be no options", path=path)
+    return split(text)
 
 
 def parse(options: Iterable[str]) -> Flags:

@@ -15,18 +15,16 @@ def command_line() -> str:
 
     jps shows what follows the last slash and then the last dot, so a script loses its `.py`.
     """
-    arguments = sys.argv[1:]
+    first, *arguments = map(str, getattr(sys, "argv", None) or [""])  # an embedded interpreter may have none
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None and spec.name != "__main__":  # which a directory's or a zip file's is called
         program = spec.name.removesuffix(".__main__")
-    elif sys.argv and sys.argv[0] == "-m":  # python -m, while the module is still being looked for
+    elif first == "-m":  # python -m, while the module is still being looked for
         position = sys.orig_argv.index("-m") + 1 if "-m" in sys.orig_argv else 0
         program = sys.orig_argv[position] if 0 < position < len(sys.orig_argv) else "-m"
         arguments = sys.orig_argv[position + 1 :] if position else arguments
-    elif sys.argv and sys.argv[0]:
-        program = sys.argv[0].removesuffix(".py")
     else:
-        program = "python"
+        program = first.removesuffix(".py") or "python"
     return " ".join([program, *arguments])
 
 

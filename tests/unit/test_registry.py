@@ -1,0 +1,209 @@
+"""The registry: one counter a name, and the region that shows them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from vmscope.counters.kinds import BYTES, EVENTS, NONE, STRING, Constant, Counter, Gauge, Text
+from vmscope.counters.registry import Registry
+from vmscope.errors import CounterExistsError, CounterNameError
+from vmscope.memory.region import Region
+from vmscope.wire.decode import decode
+
+MAKERS: dict[str, Callable[[Registry, str], Any]] = {
+    "counter": lambda registry, name: registry.counter(name),
+    "gauge": lambda registry, name: registry.gauge(name),
+    "text": lambda registry, name: registry.text(name),
+    "constant": lambda registry, name: registry.constant(name, 1),
+}
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry()
+
+
+def values(region: Region) -> dict[str, int | str]:
+    region.mirror.refresh()
+    return decode(region.mirror.image).values(region.mirror.image)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_the_same_name_gives_the_same_counter(registry: Registry, kind: str) -> None:
+    first = MAKERS[kind](registry, "a.b")
+    assert MAKERS[kind](registry, "a.b") is first
+    assert registry.get("a.b") is first
+    assert list(registry) == [first]
+
+
+@pytest.mark.parametrize(("first", "second"), itertools.permutations(MAKERS, 2))
+def test_another_kind_is_an_error(registry: Registry, first: str, second: str) -> None:
+    MAKERS[first](registry, "a.b")
+    with pytest.raises(CounterExistsError, match=f"a.b exists as a {first} and cannot be this {second}") as caught:
+        MAKERS[second](registry, "a.b")
+    assert caught.value.hint
+
+
+def test_other_units_or_another_size_are_an_error(registry: Registry) -> None:
+    registry.counter("c", units=BYTES)
+    registry.gauge("g", units=BYTES)
+    registry.text("t", capacity=10)
+    registry.constant("k", 5, units=BYTES)
+    registry.constant("s", "text")
+    wrong: list[Callable[[], object]] = [
+        lambda: registry.counter("c"),
+        lambda: registry.counter("c", units=EVENTS),
+        lambda: registry.gauge("g"),
+        lambda: registry.text("t"),
+        lambda: registry.text("t", capacity=11),
+        lambda: registry.constant("k", 5),
+        lambda: registry.constant("k", 6, units=BYTES),
+        lambda: registry.constant("s", "other"),
+        lambda: registry.constant("s", 1),
+    ]
+    for call in wrong:
+        with pytest.raises(CounterExistsError):
+            call()
+    assert registry.constant("k", 5, units=BYTES).value == 5
+    assert registry.constant("s", "text").units == STRING
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("name", ["", " ", "a b", "a\tb", "grün", "a\n", "a\x00", "\x7f"])
+def test_bad_names(registry: Registry, kind: str, name: str) -> None:
+    with pytest.raises(CounterNameError, match="choose another"):
+        MAKERS[kind](registry, name)
+    assert list(registry) == []
+
+
+@pytest.mark.parametrize("name", ["a", "A.b-c_d", "!#$%&'()*+,/:;<=>?@[\\]^`{|}~", 'shop.sales{method="GET"}', "1"])
+def test_good_names(registry: Registry, name: str) -> None:
+    region = Region(4096)
+    registry.attach(region)
+    registry.counter(name).inc()
+    assert values(region) == {name: 1}
+
+
+def test_kinds_in_the_region(registry: Registry) -> None:
+    region = Region(4096)
+    registry.attach(region)
+    registry.counter("c", units=EVENTS).add(3)
+    registry.gauge("g", units=BYTES).set(-4)
+    registry.text("t", capacity=7).set("seven and more")
+    registry.constant("k", -5)
+    registry.constant("s", "ä" * 600, limit=101)
+    assert values(region) == {"c": 3, "g": -4, "t": "seven a", "k": -5, "s": "ä" * 50}
+    entries = {
+        entry.name: (chr(entry.data_type), entry.units, entry.variability, entry.vector_length)
+        for entry in decode(region.mirror.image).entries
+    }
+    assert entries == {
+        "c": ("J", EVENTS, 2, 0),
+        "g": ("J", BYTES, 3, 0),
+        "t": ("B", STRING, 3, 8),
+        "k": ("J", NONE, 1, 0),
+        "s": ("B", STRING, 1, 101),
+    }
+
+
+def test_counters_count_before_a_region_and_after_it(registry: Registry) -> None:
+    counter = registry.counter("c")
+    counter.inc()
+    region = Region(4096)
+    registry.attach(region)
+    assert values(region) == {"c": 1}
+    counter.inc()
+    assert values(region) == {"c": 2}
+    registry.detach()
+    counter.inc()
+    registry.counter("late").inc()
+    assert counter.value == 3
+    assert "late" not in values(region)
+    second = Region(4096)
+    registry.attach(second)
+    assert values(second) == {"c": 3, "late": 1}
+
+
+def test_some_come_first(registry: Registry) -> None:
+    for name in "abcdef":
+        registry.counter(name)
+    region = Region(4096)
+    registry.attach(region, [registry.counter("e"), registry.counter("b")])
+    assert list(values(region)) == ["e", "b", "a", "c", "d", "f"]
+
+
+def test_forgotten_counters_can_be_made_anew(registry: Registry) -> None:
+    old = registry.constant("k", 1)
+    registry.counter("c")
+    registry.forget([old, Constant("never", 0)])
+    assert registry.get("k") is None
+    assert registry.constant("k", 2).value == 2
+    assert registry.get("c") is not None
+
+
+def test_in_a_forked_child(registry: Registry) -> None:
+    region = Region(4096)
+    registry.attach(region)
+    counter, gauge, text = registry.counter("c"), registry.gauge("g"), registry.text("t")
+    constant = registry.constant("k", 5)
+    counter.inc()
+    gauge.set(-1)
+    text.set("x")
+    registry.after_fork()
+    assert (counter.value, gauge.value, text.value, constant.value) == (0, 0, "x", 5)
+    registry.counter("late")
+    assert "late" not in values(region), "that region is the parent's"
+
+
+def test_threads_that_ask_for_the_same_counters(registry: Registry) -> None:
+    region = Region(1 << 20)
+    registry.attach(region)
+    found: list[list[Counter]] = []
+    start = threading.Barrier(4)
+
+    def ask() -> None:
+        start.wait(30)
+        mine = [registry.counter(f"c.{i}") for i in range(500)]
+        for counter in mine:
+            counter.inc()
+        found.append(mine)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(found) == 4
+    assert all(set(map(id, mine)) == set(map(id, found[0])) for mine in found)
+    assert values(region) == {f"c.{i}": 4 for i in range(500)}
+
+
+def test_how_they_show_themselves(registry: Registry) -> None:
+    shown = [Counter("c"), Gauge("g"), Text("t", 3), Constant("k", 7), Constant("s", "x")]
+    assert [repr(counter) for counter in shown] == [
+        "<vmscope.Counter c = 0>",
+        "<vmscope.Gauge g = 0>",
+        "<vmscope.Text t = ''>",
+        "<vmscope.Constant k = 7>",
+        "<vmscope.Constant s = 'x'>",
+    ]
+
+
+@pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1])
+def test_a_constant_has_64_bits(registry: Registry, value: int) -> None:
+    with pytest.raises(OverflowError):
+        registry.constant("k", value)
+    assert registry.get("k") is None
+
+
+def test_a_text_has_32_kib(registry: Registry) -> None:
+    with pytest.raises(ValueError, match="capacity"):
+        registry.text("t", capacity=32769)
+    with pytest.raises(ValueError, match="capacity"):
+        registry.text("t", capacity=-1)
+    assert registry.get("t") is None
