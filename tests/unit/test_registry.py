@@ -41,7 +41,7 @@ def test_the_same_name_gives_the_same_counter(registry: Registry, kind: str) -> 
     assert list(registry) == [first]
 
 
-@pytest.mark.parametrize(("first", "second"), itertools.permutations(MAKERS, 2))
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(MAKERS, 2)))
 def test_another_kind_is_an_error(registry: Registry, first: str, second: str) -> None:
     MAKERS[first](registry, "a.b")
     with pytest.raises(CounterExistsError, match=f"a.b exists as a {first} and cannot be this {second}") as caught:
