@@ -9,32 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-
-int64_t
-vmscope_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-static struct timespec
-deadline_after(clockid_t clock, int64_t nanoseconds)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    int64_t sum = (int64_t)time.tv_nsec + nanoseconds;
-    time.tv_sec += (time_t)(sum / 1000000000);
-    time.tv_nsec = (long)(sum % 1000000000);
-    return time;
-}
 
 /* -- from the slots to the image ------------------------------------------------------------------ */
 
@@ -172,10 +150,10 @@ write_file(Mirror *self)
         return -1;
     }
     unsigned char prologue[PROLOGUE_SIZE];
-    pthread_mutex_lock(&self->mutex);
+    pthread_mutex_lock(&self->thread.mutex);
     uint32_t used = self->used;
     memcpy(prologue, self->image, PROLOGUE_SIZE);
-    pthread_mutex_unlock(&self->mutex);
+    pthread_mutex_unlock(&self->thread.mutex);
     if (write_dirty_pages(self) < 0 || (used > self->published && publish_entries(self, used) < 0)) {
         return -1;
     }
@@ -195,7 +173,7 @@ carry(Mirror *self)
     int changed = vmscope_refresh_image(self, self->scratch);
     if (self->fd >= 0) {
         if (write_file(self) < 0) {
-            atomic_store(&self->error, errno);
+            atomic_store(&self->thread.error, errno);
         }
         atomic_fetch_add_explicit(&self->writes, 1, memory_order_relaxed);
     }
@@ -205,14 +183,10 @@ carry(Mirror *self)
 
 /* -- the thread ----------------------------------------------------------------------------------- */
 
-/* Opens the file in a descriptor table that only this thread has. */
 static void
 open_file(Mirror *self)
 {
-#ifdef SYS_close_range
-    /* 2: CLOSE_RANGE_UNSHARE. A kernel without it leaves an ordinary close-on-exec descriptor. */
-    (void)syscall(SYS_close_range, 0U, ~0U, 2U);
-#endif
+    vmscope_thread_unshare_files();
     if (self->path == NULL) {
         return;
     }
@@ -224,27 +198,19 @@ open_file(Mirror *self)
         (void)flock(fd, LOCK_EX | LOCK_NB);
         return;
     }
-    atomic_store(&self->error, fd < 0 ? errno : ESTALE); /* ESTALE: somebody put another file there */
+    atomic_store(&self->thread.error, fd < 0 ? errno : ESTALE); /* ESTALE: somebody put another file there */
     if (fd >= 0) {
         close(fd);
     }
 }
 
-static int
-is_stopping(Mirror *self)
-{
-    pthread_mutex_lock(&self->mutex);
-    int stopping = self->stopping;
-    pthread_mutex_unlock(&self->mutex);
-    return stopping;
-}
-
 static void
 call_on_start(Mirror *self)
 {
+    atomic_fetch_add(&vmscope_own_states, 1);
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *callback = self->on_start;
-    if (callback != NULL && !is_stopping(self)) { /* a stop may have come while this waited for the GIL */
+    if (callback != NULL && !vmscope_thread_is_stopping(&self->thread)) { /* a stop may have come while this waited for the GIL */
         self->on_start = NULL;
         PyObject *result = PyObject_CallNoArgs(callback);
         if (result == NULL) {
@@ -256,39 +222,12 @@ call_on_start(Mirror *self)
     PyGILState_Release(gil);
 }
 
-/* Waits; true when the thread shall end. */
-static int
-wait_for(Mirror *self, int64_t nanoseconds)
+void
+vmscope_mirror_body(PyObject *mirror)
 {
-    struct timespec deadline = deadline_after(CLOCK_MONOTONIC, nanoseconds);
-    pthread_mutex_lock(&self->mutex);
-    while (!self->stopping && !self->kicked && pthread_cond_timedwait(&self->wake, &self->mutex, &deadline) != ETIMEDOUT) {
-    }
-    int stopping = self->stopping;
-    self->kicked = 0;
-    pthread_mutex_unlock(&self->mutex);
-    return stopping;
-}
-
-/* True once `running` is cleared; false when the stop was taken back while a last copy was stuck. */
-static int
-leave(Mirror *self)
-{
-    pthread_mutex_lock(&self->mutex);
-    int stopping = self->stopping;
-    if (stopping) {
-        self->running = 0;
-    }
-    pthread_mutex_unlock(&self->mutex);
-    return stopping;
-}
-
-static void *
-mirror_thread(void *argument)
-{
-    Mirror *self = argument;
-    if (self->delay > 0 && wait_for(self, self->delay) && leave(self)) {
-        return NULL;
+    Mirror *self = (Mirror *)mirror;
+    if (self->delay > 0 && vmscope_thread_wait(&self->thread, self->delay) && vmscope_thread_leave(&self->thread)) {
+        return;
     }
     self->delay = 0;
     if (self->on_start != NULL) {
@@ -300,80 +239,11 @@ mirror_thread(void *argument)
         do {
             int64_t idle = self->interval > IDLE_INTERVAL ? self->interval : IDLE_INTERVAL;
             pause = carry(self) ? self->interval : pause * 2 < idle ? pause * 2 : idle;
-        } while (!wait_for(self, pause));
+        } while (!vmscope_thread_wait(&self->thread, pause));
         carry(self);
-    } while (!leave(self));
+    } while (!vmscope_thread_leave(&self->thread));
     if (self->fd >= 0) {
         close(self->fd); /* with a descriptor open the thread would stay visible for a millisecond */
         self->fd = -1;
     }
-    return NULL;
 }
-
-void
-vmscope_init_thread(Mirror *self)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&self->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&self->mutex, NULL);
-    self->joinable = self->running = self->stopping = self->paused = self->kicked = 0;
-    self->fd = -1;
-}
-
-void
-vmscope_kick_thread(Mirror *self)
-{
-    self->kicked = 1;
-    pthread_cond_signal(&self->wake);
-}
-
-/* 0, or the errno of pthread_create. */
-int
-vmscope_start_thread(Mirror *self)
-{
-    pthread_mutex_lock(&self->mutex);
-    self->stopping = 0;
-    int running = self->running, joinable = self->joinable;
-    pthread_mutex_unlock(&self->mutex);
-    if (running) { /* it was still stuck in its last copy, and goes on */
-        return 0;
-    }
-    if (joinable) {
-        pthread_join(self->thread, NULL);
-    }
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, THREAD_STACK);
-    self->running = 1;
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for this thread */
-    int status = pthread_create(&self->thread, &attributes, mirror_thread, self);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    self->running = self->joinable = status == 0;
-    return status;
-}
-
-/* Asks the thread for a last copy and waits for its end; true when it has ended. */
-int
-vmscope_stop_thread(Mirror *self, int64_t timeout)
-{
-    pthread_mutex_lock(&self->mutex);
-    int joinable = self->joinable;
-    self->stopping = 1;
-    pthread_cond_signal(&self->wake);
-    pthread_mutex_unlock(&self->mutex);
-    if (joinable) {
-        struct timespec deadline = deadline_after(CLOCK_REALTIME, timeout);
-        if (pthread_timedjoin_np(self->thread, NULL, &deadline) != 0) {
-            return 0;
-        }
-        self->joinable = 0;
-    }
-    return 1;
-}
-

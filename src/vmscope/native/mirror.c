@@ -9,57 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-_Atomic(Mirror *) vmscope_active_mirror;
-
-/* -- fork ----------------------------------------------------------------------------------------- */
-
-static PyObject *
-before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
-    Mirror *self = atomic_load(&vmscope_active_mirror);
-    if (self != NULL && self->paused++ == 0) { /* of two threads that fork at once the first one waits */
-        Py_BEGIN_ALLOW_THREADS
-        (void)vmscope_stop_thread(self, FORK_TIMEOUT);
-        Py_END_ALLOW_THREADS
-    }
-    Py_RETURN_NONE;
-}
-
-static int
-resume(void *Py_UNUSED(ignored))
-{
-    Mirror *self = atomic_load(&vmscope_active_mirror);
-    if (self != NULL && self->paused == 0) {
-        int status = vmscope_start_thread(self);
-        if (status != 0) {
-            atomic_store(&self->error, status);
-        }
-    }
-    return 0;
-}
-
-/* After this hook os.fork counts the threads, to warn. A pending call of the main thread comes later
- * than that; on any other thread the program has threads of its own and is warned in any case. */
-static PyObject *
-after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
-    Mirror *self = atomic_load(&vmscope_active_mirror);
-    if (self != NULL && self->paused > 0 && --self->paused == 0 &&
-        (syscall(SYS_gettid) != getpid() || Py_AddPendingCall(resume, NULL) != 0)) {
-        resume(NULL);
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
-    Py_XDECREF(atomic_exchange(&vmscope_active_mirror, NULL)); /* its thread is the parent's */
-    Py_RETURN_NONE;
-}
 
 static void
 forget_file(Mirror *self)
@@ -87,7 +37,8 @@ mirror_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (self == NULL) {
         return NULL;
     }
-    vmscope_init_thread(self);
+    vmscope_thread_init(&self->thread, (PyObject *)self, MIRROR_THREAD, vmscope_mirror_body);
+    self->fd = -1;
     self->capacity = (size_t)capacity;
     self->used = PROLOGUE_SIZE;
     self->epoch = epoch;
@@ -199,7 +150,7 @@ mirror_append(PyObject *object, PyObject *args)
     if (slot != Py_None && reserve_binding(self, count) < 0) {
         return NULL;
     }
-    pthread_mutex_lock(&self->mutex);
+    pthread_mutex_lock(&self->thread.mutex);
     unsigned char *prologue = self->image;
     int fits = (size_t)length < self->capacity - self->used;
     if (fits) {
@@ -212,11 +163,11 @@ mirror_append(PyObject *object, PyObject *args)
         put_int32(prologue + PROLOGUE_USED, (int32_t)self->used);
         put_int32(prologue + PROLOGUE_NUM_ENTRIES, get_int32(prologue + PROLOGUE_NUM_ENTRIES) + 1);
         memcpy(prologue + PROLOGUE_MOD_TIME_STAMP, &stamp, sizeof stamp);
-        vmscope_kick_thread(self);
+        vmscope_thread_kick(&self->thread);
     } else {
         put_int32(prologue + PROLOGUE_OVERFLOW, get_int32(prologue + PROLOGUE_OVERFLOW) + (int32_t)length);
     }
-    pthread_mutex_unlock(&self->mutex);
+    pthread_mutex_unlock(&self->thread.mutex);
     return PyBool_FromLong(fits);
 }
 
@@ -279,23 +230,11 @@ mirror_start(PyObject *object, PyObject *args, PyObject *kwargs)
         PyErr_SetString(PyExc_ValueError, "the interval is more than 0 ns, the delay at least 0");
         return NULL;
     }
-    Mirror *none = NULL;
-    if (atomic_load(&vmscope_active_mirror) != self) {
-        if (!atomic_compare_exchange_strong(&vmscope_active_mirror, &none, self)) {
-            PyErr_SetString(PyExc_RuntimeError, "this process has a running mirror");
-            return NULL;
-        }
-        Py_INCREF(self);
-    }
     self->interval = interval;
     self->delay = delay;
     Py_XSETREF(self->on_start, on_start == Py_None ? NULL : Py_NewRef(on_start));
-    int status = vmscope_start_thread(self);
-    if (status != 0) {
-        atomic_store(&vmscope_active_mirror, NULL);
-        Py_DECREF(self);
-        errno = status;
-        return PyErr_SetFromErrno(PyExc_OSError);
+    if (vmscope_thread_start(&self->thread) < 0) {
+        return NULL;
     }
     Py_RETURN_NONE;
 }
@@ -308,16 +247,7 @@ mirror_stop(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "L:stop", &timeout)) {
         return NULL;
     }
-    int ended;
-    Mirror *own = self;
-    int active = atomic_compare_exchange_strong(&vmscope_active_mirror, &own, NULL); /* no fork starts it again */
-    Py_BEGIN_ALLOW_THREADS
-    ended = vmscope_stop_thread(self, timeout);
-    Py_END_ALLOW_THREADS
-    if (active && ended) {
-        Py_DECREF(self); /* else the thread may still come back to it: never freed */
-    }
-    return PyBool_FromLong(ended);
+    return PyBool_FromLong(vmscope_thread_stop(&self->thread, timeout));
 }
 
 static PyObject *
@@ -373,7 +303,7 @@ mirror_writes(PyObject *object, void *Py_UNUSED(closure))
 static PyObject *
 mirror_error(PyObject *object, void *Py_UNUSED(closure))
 {
-    return PyLong_FromLong(atomic_load(&((Mirror *)object)->error));
+    return PyLong_FromLong(atomic_load(&((Mirror *)object)->thread.error));
 }
 
 static PyMethodDef mirror_methods[] = {
@@ -415,20 +345,10 @@ static PyType_Slot mirror_type_slots[] = {
 
 static PyType_Spec mirror_spec = {"vmscope.native.Mirror", sizeof(Mirror), 0, Py_TPFLAGS_DEFAULT, mirror_type_slots};
 
-static PyMethodDef fork_hooks[] = {
-    {"before_fork", before_fork, METH_NOARGS, "For os.register_at_fork: stops the running mirror."},
-    {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, "Starts it again once os.fork has returned."},
-    {"after_fork_in_child", after_fork_in_child, METH_NOARGS, "Forgets it: the thread and the file are the parent's."},
-    {NULL},
-};
-
 int
 vmscope_add_mirror(PyObject *module)
 {
     PyTypeObject *type = vmscope_add_type(module, &mirror_spec, NULL);
-    if (type == NULL) {
-        return -1;
-    }
-    Py_DECREF(type);
-    return PyModule_AddFunctions(module, fork_hooks);
+    Py_XDECREF(type);
+    return type == NULL ? -1 : 0;
 }

@@ -2,9 +2,8 @@
 #ifndef VMSCOPE_MIRROR_H
 #define VMSCOPE_MIRROR_H
 
-#include "native.h"
+#include "thread.h"
 
-#include <pthread.h>
 #include <sys/types.h>
 
 /* wire/layout.py has the whole prologue */
@@ -17,8 +16,6 @@
 #define PAGE 4096
 #define CHUNK 128
 #define IDLE_INTERVAL 500000000 /* ns: two visits a second while nothing changes */
-#define THREAD_STACK (1 << 20)
-#define FORK_TIMEOUT 50000000 /* ns: how long a thread stuck on a frozen disk may hold up a fork */
 #define TEXT_WORDS (VMSCOPE_MAX_TEXT / 8 + 1)
 
 typedef struct {
@@ -45,14 +42,8 @@ typedef struct {
     _Atomic size_t count;
     _Atomic unsigned char *dirty; /* a byte for each page of the image that the file lacks */
 
-    pthread_mutex_t mutex; /* held for some instructions only, never across a system call */
-    pthread_cond_t wake;
-    uint32_t used; /* where the next entry goes; under the mutex, with the prologue in the image */
-
-    /* The thread's state, under the mutex. */
-    pthread_t thread;
-    int joinable, running, stopping, kicked;
-    int paused;              /* forks under way; under the GIL */
+    Thread thread; /* its error is the last one on the file */
+    uint32_t used; /* where the next entry goes; under the thread's mutex, with the prologue in the image */
     int64_t interval, delay; /* ns; delay: before the first visit */
     PyObject *on_start;      /* called once, with the GIL, before the first visit */
 
@@ -66,13 +57,7 @@ typedef struct {
     uint64_t scratch[TEXT_WORDS], save_scratch[TEXT_WORDS];
 
     _Atomic uint64_t visits, writes;
-    _Atomic int error; /* errno of the last failure on the file */
 } Mirror;
-
-/* The process's one running mirror, a strong reference: what fork looks at. */
-extern _Atomic(Mirror *) vmscope_active_mirror;
-
-int64_t vmscope_now(void); /* CLOCK_MONOTONIC, ns */
 
 /* Copies what changed from the slots into the image; true when more than the clock did. */
 int vmscope_refresh_image(Mirror *self, uint64_t *scratch);
@@ -80,16 +65,7 @@ int vmscope_refresh_image(Mirror *self, uint64_t *scratch);
 /* write(2) until all is written; 0, or -1 with errno. */
 int vmscope_write_range(int fd, const unsigned char *from, size_t offset, size_t length);
 
-/* Mutex, condition and flags of a mirror without a thread or a file. */
-void vmscope_init_thread(Mirror *self);
-
-/* Starts the thread, or keeps one that was told to stop and has not yet; 0, or an errno. */
-int vmscope_start_thread(Mirror *self);
-
-/* Asks the thread for a last copy and waits for its end, `timeout` ns at most; true when it has ended. */
-int vmscope_stop_thread(Mirror *self, int64_t timeout);
-
-/* With the mutex held: there is something new, make a visit now. */
-void vmscope_kick_thread(Mirror *self);
+/* What the mirror's thread does, until it is told to stop. */
+void vmscope_mirror_body(PyObject *mirror);
 
 #endif

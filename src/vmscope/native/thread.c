@@ -1,0 +1,307 @@
+/* Threads of vmscope's own, which the program does not notice: signals blocked, a small stack, no descriptor
+ * of the program's, stopped around fork.
+ *
+ * os.fork warns of every second thread that it counts, so they end before it and are started again once it has
+ * returned. */
+#define _GNU_SOURCE
+#include "thread.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_SIZE (1 << 20)
+#define FORK_TIMEOUT 50000000 /* ns: how long a thread stuck on a frozen disk may hold up a fork */
+
+/* Each a strong reference to its owner: what fork looks at. */
+static _Atomic(Thread *) active[THREAD_KINDS];
+
+static _Atomic int64_t own_cpu;
+_Atomic int64_t vmscope_own_states;
+
+static int64_t
+clock_now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int64_t
+vmscope_now(void)
+{
+    return clock_now(CLOCK_MONOTONIC);
+}
+
+int64_t
+vmscope_own_cpu(void)
+{
+    return atomic_load_explicit(&own_cpu, memory_order_relaxed);
+}
+
+static struct timespec
+deadline_after(clockid_t clock, int64_t nanoseconds)
+{
+    int64_t deadline = clock_now(clock) + nanoseconds;
+    return (struct timespec){.tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000)};
+}
+
+/* -- for the body --------------------------------------------------------------------------------- */
+
+void
+vmscope_thread_unshare_files(void)
+{
+#ifdef SYS_close_range
+    /* 2: CLOSE_RANGE_UNSHARE. A kernel without it leaves an ordinary close-on-exec descriptor. */
+    (void)syscall(SYS_close_range, 0U, ~0U, 2U);
+#endif
+}
+
+static void
+account(Thread *self)
+{
+    int64_t cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
+    atomic_fetch_add_explicit(&own_cpu, cpu - self->cpu, memory_order_relaxed);
+    self->cpu = cpu;
+}
+
+int
+vmscope_thread_is_stopping(Thread *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    int stopping = self->stopping;
+    pthread_mutex_unlock(&self->mutex);
+    return stopping;
+}
+
+int
+vmscope_thread_wait(Thread *self, int64_t nanoseconds)
+{
+    account(self);
+    struct timespec deadline = deadline_after(CLOCK_MONOTONIC, nanoseconds);
+    pthread_mutex_lock(&self->mutex);
+    while (!self->stopping && !self->kicked && pthread_cond_timedwait(&self->wake, &self->mutex, &deadline) != ETIMEDOUT) {
+    }
+    int stopping = self->stopping;
+    self->kicked = 0;
+    pthread_mutex_unlock(&self->mutex);
+    account(self);
+    return stopping;
+}
+
+int
+vmscope_thread_leave(Thread *self)
+{
+    account(self);
+    pthread_mutex_lock(&self->mutex);
+    int stopping = self->stopping;
+    if (stopping) {
+        self->running = 0;
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return stopping;
+}
+
+/* -- start and stop ------------------------------------------------------------------------------- */
+
+void
+vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)(PyObject *owner))
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&self->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&self->mutex, NULL);
+    self->owner = owner;
+    self->kind = kind;
+    self->body = body;
+    self->joinable = self->running = self->stopping = self->paused = self->kicked = 0;
+}
+
+void
+vmscope_thread_kick(Thread *self)
+{
+    self->kicked = 1;
+    pthread_cond_signal(&self->wake);
+}
+
+static void *
+enter(void *argument)
+{
+    Thread *self = argument;
+    self->cpu = 0;
+    self->body(self->owner);
+    return NULL;
+}
+
+/* 0, or the errno of pthread_create. */
+static int
+launch(Thread *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->stopping = 0;
+    int running = self->running, joinable = self->joinable;
+    pthread_mutex_unlock(&self->mutex);
+    if (running) { /* it was told to stop, has not yet, and goes on */
+        return 0;
+    }
+    if (joinable) {
+        pthread_join(self->thread, NULL);
+    }
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    self->running = 1;
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for this thread */
+    int status = pthread_create(&self->thread, &attributes, enter, self);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    self->running = self->joinable = status == 0;
+    return status;
+}
+
+static void
+ask_to_stop(Thread *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->stopping = 1;
+    pthread_cond_signal(&self->wake);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+/* Without the GIL; true when the thread has ended. */
+static int
+join(Thread *self, int64_t timeout)
+{
+    if (self->joinable) {
+        struct timespec deadline = deadline_after(CLOCK_REALTIME, timeout);
+        if (pthread_timedjoin_np(self->thread, NULL, &deadline) != 0) {
+            return 0;
+        }
+        self->joinable = 0;
+    }
+    return 1;
+}
+
+int
+vmscope_thread_start(Thread *self)
+{
+    Thread *none = NULL;
+    if (atomic_load(&active[self->kind]) != self) {
+        if (!atomic_compare_exchange_strong(&active[self->kind], &none, self)) {
+            PyErr_Format(PyExc_RuntimeError, "this process has a running %s",
+                         self->kind == MIRROR_THREAD ? "mirror" : "sampler");
+            return -1;
+        }
+        Py_INCREF(self->owner);
+    }
+    int status = launch(self);
+    if (status != 0) {
+        atomic_store(&active[self->kind], NULL);
+        Py_DECREF(self->owner);
+        errno = status;
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    return 0;
+}
+
+int
+vmscope_thread_stop(Thread *self, int64_t timeout)
+{
+    int ended;
+    Thread *own = self;
+    int was_active = atomic_compare_exchange_strong(&active[self->kind], &own, NULL);
+    Py_BEGIN_ALLOW_THREADS
+    ask_to_stop(self);
+    ended = join(self, timeout);
+    Py_END_ALLOW_THREADS
+    if (was_active && ended) {
+        Py_DECREF(self->owner); /* else the thread may still come back to it: never freed */
+    }
+    return ended;
+}
+
+/* -- fork ----------------------------------------------------------------------------------------- */
+
+static PyObject *
+before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    Thread *stopped[THREAD_KINDS];
+    int count = 0;
+    for (int kind = 0; kind < THREAD_KINDS; kind++) {
+        Thread *self = atomic_load(&active[kind]);
+        if (self != NULL && self->paused++ == 0) { /* of two threads that fork at once the first one waits */
+            ask_to_stop(self);
+            stopped[count++] = self;
+        }
+    }
+    Py_BEGIN_ALLOW_THREADS
+    while (count > 0) {
+        (void)join(stopped[--count], FORK_TIMEOUT);
+    }
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static int
+resume(void *Py_UNUSED(ignored))
+{
+    for (int kind = 0; kind < THREAD_KINDS; kind++) {
+        Thread *self = atomic_load(&active[kind]);
+        if (self != NULL && self->paused == 0) {
+            int status = launch(self);
+            if (status != 0) {
+                atomic_store(&self->error, status);
+            }
+        }
+    }
+    return 0;
+}
+
+/* After this hook os.fork counts the threads, to warn. A pending call of the main thread comes later
+ * than that; on any other thread the program has threads of its own and is warned in any case. */
+static PyObject *
+after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    int due = 0;
+    for (int kind = 0; kind < THREAD_KINDS; kind++) {
+        Thread *self = atomic_load(&active[kind]);
+        due |= self != NULL && self->paused > 0 && --self->paused == 0;
+    }
+    if (due && (syscall(SYS_gettid) != getpid() || Py_AddPendingCall(resume, NULL) != 0)) {
+        resume(NULL);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    for (int kind = 0; kind < THREAD_KINDS; kind++) {
+        Thread *self = atomic_exchange(&active[kind], NULL);
+        if (self != NULL) {
+            Py_DECREF(self->owner); /* its thread is the parent's */
+        }
+    }
+    atomic_store(&own_cpu, 0);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef fork_hooks[] = {
+    {"before_fork", before_fork, METH_NOARGS, "For os.register_at_fork: stops the running threads."},
+    {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, "Starts them again once os.fork has returned."},
+    {"after_fork_in_child", after_fork_in_child, METH_NOARGS, "Forgets them: they and their files are the parent's."},
+    {NULL},
+};
+
+int
+vmscope_add_thread(PyObject *module)
+{
+    return PyModule_AddFunctions(module, fork_hooks);
+}

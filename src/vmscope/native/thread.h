@@ -1,0 +1,59 @@
+/* A native thread of vmscope's own: timed waits, a stop with a bound, and what fork does to it (thread.c). */
+#ifndef VMSCOPE_THREAD_H
+#define VMSCOPE_THREAD_H
+
+#include "native.h"
+
+#include <pthread.h>
+
+/* The process has at most one running thread of each kind. */
+typedef enum { MIRROR_THREAD, SAMPLER_THREAD, THREAD_KINDS } ThreadKind;
+
+typedef struct {
+    PyObject *owner; /* the object that this is a part of */
+    ThreadKind kind;
+    void (*body)(PyObject *owner);
+
+    pthread_mutex_t mutex; /* held for some instructions only, never across a system call */
+    pthread_cond_t wake;
+
+    pthread_t thread;
+    int joinable, running, stopping, kicked; /* under the mutex */
+    int paused;                              /* forks under way; under the GIL */
+    int64_t cpu;                             /* ns of CPU that are accounted for; the thread's own */
+    _Atomic int error;                       /* errno of the last failure: a start, or the owner's work */
+} Thread;
+
+int64_t vmscope_now(void); /* CLOCK_MONOTONIC, ns */
+
+/* ns of CPU that vmscope's own threads have used. */
+int64_t vmscope_own_cpu(void);
+
+/* Thread states that vmscope's own threads have made. */
+extern _Atomic int64_t vmscope_own_states;
+
+void vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)(PyObject *owner));
+
+/* Starts the body on a thread, as the process's one of its kind; 0, or -1 with RuntimeError or OSError. */
+int vmscope_thread_start(Thread *self);
+
+/* Asks the thread to end and waits for that, `timeout` ns at most; true when it has ended. No fork starts it again. */
+int vmscope_thread_stop(Thread *self, int64_t timeout);
+
+/* With the mutex held: there is something new, wake up now. */
+void vmscope_thread_kick(Thread *self);
+
+/* -- for the body */
+
+/* A descriptor table of the thread's own, empty, that the program neither sees nor closes and no child inherits. */
+void vmscope_thread_unshare_files(void);
+
+/* Waits for `nanoseconds` or a kick; true when the thread shall end. */
+int vmscope_thread_wait(Thread *self, int64_t nanoseconds);
+
+int vmscope_thread_is_stopping(Thread *self);
+
+/* The last thing to call: true, and the body returns; false when the stop was taken back meanwhile. */
+int vmscope_thread_leave(Thread *self);
+
+#endif
