@@ -58,12 +58,13 @@ def cpython(pid: int, main: str = "app", *, ticks: int | None = None, **more: Va
     )
 
 
-def hotspot(begin: int, main: str = "org.example.Main") -> bytes:
-    """What a JVM publishes that began at this time (ms since the epoch)."""
+def hotspot(begin: int, main: str = "org.example.Main", home: str = "/opt/jdk") -> bytes:
+    """What a JVM publishes that began at this time (ms since the epoch) and has its java in this home."""
     return region(
         {
             "java.property.java.vm.name": "OpenJDK 64-Bit Server VM",
             "java.property.java.vm.version": "17.0.1",
+            "java.property.java.home": home,
             "sun.rt.javaCommand": f"{main} serve",
             "sun.rt.createVmBeginTime": begin,
         }

@@ -55,11 +55,18 @@ def test_a_python_vm_is_known_by_its_start(tmp_path: Path, child: Child) -> None
         assert state(path, child.pid) == ("stale", child.pid)
 
 
-def test_a_jvm_begins_soon_after_its_process(tmp_path: Path, child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Locks, "_read", lambda: pytest.fail("the lock table is not needed"))
+def test_a_jvm_begins_soon_after_its_process(tmp_path: Path, child: Child) -> None:
+    """And its program lies in the home that it tells. Both together are enough, alone neither is."""
     begin = process(child.pid).start_time
-    for delay in (0, 100, 1500):
-        assert state(publish(tmp_path, child.pid, hotspot(begin + delay)), child.pid) == ("live", child.pid)
+    program = os.readlink(f"/proc/{child.pid}/exe")
+    home = program[: program.rindex("/bin/")]
+    for place in (home, home + "/jre"):
+        for delay in (0, 100, 1500):
+            path = publish(tmp_path, child.pid, hotspot(begin + delay, home=place))
+            assert state(path, child.pid) == ("live", child.pid)
+    for place, delay in ((home, 10_000), (home, -10_000), (home[:-1], 0), ("/opt/jdk", 0)):
+        path = publish(tmp_path, child.pid, hotspot(begin + delay, home=place))
+        assert state(path, child.pid) == ("stale", child.pid)
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
@@ -145,7 +152,12 @@ def test_the_lock_table_is_read_once_and_only_if_needed(
 
     monkeypatch.setattr(ownership, "read_file", watched)
     publish(tmp_path, child.pid, cpython(child.pid))
-    for vm in vms(tmp=str(tmp_path)):
+    program = os.readlink(f"/proc/{os.getpid()}/exe")
+    start = process(os.getpid()).start_time
+    publish(tmp_path, os.getpid(), hotspot(start, home=program[: program.rindex("/bin/")]))
+    found = vms(tmp=str(tmp_path))
+    assert len(found) == 2
+    for vm in found:
         vm.close()
     assert reads == []
     for pid in (1, 2, os.getppid()):

@@ -143,6 +143,9 @@ class VM:
     @property
     def alive(self) -> bool:
         """Whether the writer lives now."""
+        known = self._owner
+        if known is not None and known.alive:
+            return True
         try:
             return self.examine(Locks()).state == LIVE
         except VMScopeError:

@@ -1,10 +1,11 @@
 """Whose a region is: does its writer live, and is it the process that the file's name says?
 
-Three witnesses, the cheapest first. A vmscope region carries its writer's start time, and a JVM says when it
-began, which is soon after its process did. Where these do not settle it, /proc/locks names who holds the
-lock that every vmscope region and every newer JVM has on its file; nothing has to be locked to find out,
-but to read that file takes the kernel some 10 ms. Where no lock is to be seen (an old JVM, a file system
-whose device numbers differ) the process is asked whether it has the file mapped.
+Three witnesses, the cheapest first. A vmscope region carries its writer's start time; a JVM says when it
+began, which is soon after its process did, and where its home is, in which its program lies. Where these
+do not settle it, /proc/locks names who holds the lock that every vmscope region and every newer JVM has on
+its file; nothing has to be locked to find out, but to read that file takes the kernel some 10 ms. Where no
+lock is to be seen (an old JVM, a file system whose device numbers differ) the process is asked whether it
+has the file mapped.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ FOREIGN = "foreign"  # a living process of another pid namespace wrote it, and t
 
 START_TICKS = "vmscope.process.startTicks"
 BEGIN_TIME = "sun.rt.createVmBeginTime"
+HOME = "java.property.java.home"
 
 SOON = 2_000  # ms between a process's start and its JVM's, if it is a `java`; the clock may have been set since
 _LIMIT = 16 << 20  # bytes of /proc/locks or of a process's maps
@@ -62,11 +64,25 @@ class Locks:
 class Owner:
     """`state` of a region, and the `pid` of its writer in our namespace, which a foreign region does not have."""
 
-    __slots__ = ("pid", "state")
+    __slots__ = ("_start_ticks", "pid", "state")
 
-    def __init__(self, state: str, pid: int) -> None:
+    def __init__(self, state: str, pid: int, start_ticks: int = -1) -> None:
         self.state = state
         self.pid = pid
+        self._start_ticks = start_ticks
+
+    @property
+    def alive(self) -> bool:
+        """Whether the writer, which was live when this was found out, still is."""
+        if self.state != LIVE:
+            return False
+        try:
+            now = process(self.pid)
+        except NoSuchProcess:
+            return False
+        except AccessDenied:
+            return True
+        return now.alive and self._start_ticks in (-1, now.start_ticks)
 
 
 def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int | str], locks: Locks) -> Owner:
@@ -79,21 +95,24 @@ def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int 
         return Owner(LIVE, pid)  # hidden, but there, and the file could be read: its user may be trusted
     if candidate is not None and not (candidate.alive and _may_own(candidate, found.st_uid)):
         candidate = None
-    if candidate is not None and _began(candidate, values):
-        return Owner(LIVE, pid)
+    # Containers that share a tmp directory and start at one moment have processes of the same pid and age.
+    if candidate is not None and nspid == pid and _began(candidate, values):
+        return Owner(LIVE, pid, candidate.start_ticks)
     holders = locks.holders(found.st_dev, found.st_ino)
-    if pid in holders and candidate is not None:
-        return Owner(LIVE, pid)
+    if candidate is not None and pid in holders:
+        return Owner(LIVE, pid, candidate.start_ticks)
     for holder in holders:
         # Another namespace's process, which shares this tmp directory: the name is its pid over there.
         try:
             if namespace_pids(holder)[-1] == nspid:
-                return Owner(LIVE, holder)
+                return Owner(LIVE, holder, process(holder).start_ticks)
         except (NoSuchProcess, AccessDenied):
             continue
     if holders:
         return Owner(FOREIGN, pid)
-    return Owner(LIVE if candidate is not None and _wrote(candidate, found, values) else STALE, pid)
+    if candidate is not None and (_began(candidate, values) or _wrote(candidate, found, values)):
+        return Owner(LIVE, pid, candidate.start_ticks)
+    return Owner(STALE, pid)
 
 
 def _may_own(candidate: Process, uid: int) -> bool:
@@ -111,8 +130,14 @@ def _began(candidate: Process, values: Mapping[str, int | str]) -> bool:
     ticks = values.get(START_TICKS)
     if ticks:
         return ticks == candidate.start_ticks
-    begin = values.get(BEGIN_TIME)
-    return isinstance(begin, int) and -SOON <= begin - candidate.start_time <= SOON
+    begin, home = values.get(BEGIN_TIME), values.get(HOME)
+    if not isinstance(begin, int) or not isinstance(home, str) or abs(begin - candidate.start_time) > SOON:
+        return False
+    try:
+        program = os.readlink(f"/proc/{candidate.pid}/exe")
+    except OSError:
+        return False
+    return program.startswith(home.removesuffix("/jre") + "/bin/")
 
 
 def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int | str]) -> bool:
@@ -120,18 +145,24 @@ def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int |
     if values.get(START_TICKS):
         return False
     try:
-        return _maps(candidate.pid, found.st_ino)
+        return _maps(candidate.pid, found)
     except OSError:
         pass
     begin = values.get(BEGIN_TIME)
     return not isinstance(begin, int) or begin >= candidate.start_time - SOON
 
 
-def _maps(pid: int, inode: int) -> bool:
-    """Whether a process has a region file of this inode mapped. OSError where its maps are not ours to read."""
-    wanted = b"%d" % inode
+def _maps(pid: int, found: os.stat_result) -> bool:
+    """Whether a process has this file mapped. OSError where its maps are not ours to read."""
     for line in read_file(f"/proc/{pid}/maps", _LIMIT).splitlines():
         # 7f0c-7f0d rw-s 00000000 00:1c 262145    /tmp/hsperfdata_user/4711
-        if b"/hsperfdata_" in line and line.split(None, 5)[4] == wanted:
+        start = line.find(b"/")
+        if b"/hsperfdata_" not in line or start < 0:
+            continue
+        try:  # device numbers here may differ from those that stat gives
+            mapped = os.stat(b"/proc/%d/root%b" % (pid, line[start:]))
+        except OSError:
+            continue
+        if (mapped.st_dev, mapped.st_ino) == (found.st_dev, found.st_ino):
             return True
     return False
