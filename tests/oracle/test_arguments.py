@@ -8,7 +8,7 @@ import pytest
 
 from tests.oracle.jdk_tools import ask
 from tests.support import JDK
-from vmscope.cli import jps, jstat
+from vmscope.cli import _jstat_request, jps, jstat
 from vmscope.cli.vmid import HostIdentifier
 from vmscope.errors import CommandLineError, VMIdentifierError
 
@@ -96,7 +96,7 @@ def our_jstat(line: list[str]) -> str:
     if line[0] == "-options":
         return "options"
     try:
-        request = jstat.parse(line)
+        request = _jstat_request.parse(line)
         if request.option is not None:
             jstat.find_view(request, HOME)
         jstat.locate(request.vmid)

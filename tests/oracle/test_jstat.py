@@ -17,8 +17,8 @@ from tests.conftest import StartJVM, StartVMScope
 from tests.oracle.jdk_tools import ask, vmscope
 from tests.support import JDK, JVM
 from vmscope.cli import _counter_lists
+from vmscope.cli._jstat_request import Request
 from vmscope.cli._standard_views import OPTIONS
-from vmscope.cli.jstat import Request
 from vmscope.reader.attachment import attach, open_saved
 from vmscope.reader.machine import VM
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from vmscope.cli import _java, jps, jstat
+from vmscope.cli import _java, _jstat_request, jps
 from vmscope.cli._counter_lists import pattern
 from vmscope.cli.vmid import FileURIError, HostIdentifier, VMIdentifier
 from vmscope.errors import CommandLineError, VMIdentifierError
 
 
 def test_a_sample_request() -> None:
-    request = jstat.parse(["-gcutil", "-t", "-h", "20", "4711", "2s", "5"])
+    request = _jstat_request.parse(["-gcutil", "-t", "-h", "20", "4711", "2s", "5"])
     assert (request.option, request.timestamp, request.header_rate) == ("gcutil", True, 20)
     assert (request.vmid, request.interval, request.count) == ("4711", 2000, 5)
 
@@ -28,7 +28,7 @@ def test_a_sample_request() -> None:
     ],
 )
 def test_times(line: list[str], interval: int, count: int) -> None:
-    request = jstat.parse(line)
+    request = _jstat_request.parse(line)
     assert (request.interval, request.count) == (interval, count)
 
 
@@ -49,7 +49,7 @@ def test_times(line: list[str], interval: int, count: int) -> None:
 )
 def test_refusals(line: list[str], message: str) -> None:
     with pytest.raises(CommandLineError) as error:
-        jstat.parse(line)
+        _jstat_request.parse(line)
     assert str(error.value) == message
 
 

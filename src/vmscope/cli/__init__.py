@@ -82,7 +82,8 @@ def main(args: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except VMScopeError as error:
+        place = f"{error.path}: " if error.path and error.path not in str(error) else ""
         hint = f" ({error.hint})" if error.hint else ""
-        sys.stderr.write(f"vmscope: {error}{hint}\n")
+        sys.stderr.write(f"vmscope: {place}{error}{hint}\n")
         return 2 if isinstance(error, (CommandLineError, OptionError)) else 1
     return status if isinstance(status, int) else status()  # a program, whose errors are not ours to catch

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vmscope.cli.jstat import Request
+    from vmscope.cli._jstat_request import Request
     from vmscope.reader.machine import VM, Counter
 
     Listed = Counter | _jvmstat.MadeUp
