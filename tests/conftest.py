@@ -15,6 +15,7 @@ import hypothesis
 import pytest
 
 from tests.support import JDK, JVM, Child, User, python_command
+from vmscope import native
 
 # The same examples in each run; `--hypothesis-profile=explore` looks for new ones.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None, database=None)
@@ -182,3 +183,16 @@ def private_user() -> Iterator[User]:
     finally:
         shutil.rmtree(f"/tmp/hsperfdata_{name}", ignore_errors=True)
         account_tool("userdel", name)
+
+
+# -- Forms ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["c", "python"])
+def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The form of the native part that the processes of the test use: the extension, then the twins."""
+    form = str(request.param)
+    if form == "c" and native.IMPLEMENTATION != "c":
+        pytest.skip("the extension is not built, or VMSCOPE_NATIVE=0")
+    monkeypatch.setenv("VMSCOPE_NATIVE", str(int(form == "c")))
+    return form

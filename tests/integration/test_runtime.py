@@ -1,0 +1,736 @@
+"""A started process: start, stop, status, private memory, saving, exit, the collector. On both forms."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+import vmscope
+from tests import sandbox
+from tests.conftest import StartPython, StartVMScope
+from tests.support import JDK, User
+from vmscope import native
+from vmscope.wire.decode import decode
+
+TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
+DIRECTORY = TMP + "mkdir -m 755 /tmp/hsperfdata_root\n"
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come in time"
+        time.sleep(0.01)
+
+
+def saved(path: Path) -> dict[str, int | str]:
+    """The values in a saved region, which must be whole."""
+    data = path.read_bytes()
+    decoded = decode(data)
+    assert decoded.prologue.accessible
+    assert len(decoded.entries) == decoded.prologue.num_entries
+    return decoded.values(data)
+
+
+def run(code: str, *arguments: str, cwd: Path | str = ".") -> list[Any]:
+    """What a plain child answers, line by line. Nothing may come on stderr."""
+    command = sandbox.plain_command(f"os.chdir({str(cwd)!r})\n" + dedent(code))
+    process = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60)
+    assert (process.stderr, process.returncode) == ("", 0)
+    return [json.loads(line) for line in process.stdout.splitlines()]
+
+
+# -- start, status, stop --------------------------------------------------------------------------
+
+
+def test_the_life_of_a_region(implementation: str) -> None:
+    code = """
+        def show():
+            status = vmscope.status()
+            path = f"/tmp/hsperfdata_{_directory.user_name(os.geteuid())}/{os.getpid()}"
+            answer(running=status.running, own=status.path == path, there=os.path.exists(path), reason=status.reason,
+                   capacity=status.capacity, used=status.used > 0, implementation=status.implementation,
+                   count=counter.value)
+            counter.inc()
+
+        counter = vmscope.counter("test.count")
+        show()
+        vmscope.start("-XX:PerfDataMemorySize=30000")
+        show()
+        vmscope.start("-XX:PerfDataMemorySize=1m", "-XX:+PerfDisableSharedMem")
+        show()
+        vmscope.stop()
+        show()
+        vmscope.stop()
+        show()
+        vmscope.start()
+        show()
+    """
+    idle = {"running": False, "own": False, "there": False, "capacity": 0, "used": False}
+    live = {"running": True, "own": True, "there": True, "reason": "", "capacity": 32768, "used": True}
+    stopped = {**idle, "reason": "vmscope.stop() was called"}
+    wanted = [
+        {**idle, "reason": "vmscope.start() was not called"},
+        live,
+        live,
+        stopped,
+        stopped,
+        {**live, "capacity": 65536},
+    ]
+    assert run(code) == [{**row, "implementation": implementation, "count": i} for i, row in enumerate(wanted)]
+
+
+def test_status_shows_itself() -> None:
+    (answer,) = run("vmscope.start('-XX:-UsePerfData')\nanswer(text=repr(vmscope.status()))")
+    assert answer["text"].startswith("<vmscope.Status capacity=0 ")
+    assert "path=None reason='switched off by -XX:-UsePerfData' running=True used=0>" in answer["text"]
+
+
+def test_a_bad_option_starts_nothing() -> None:
+    code = """
+        for options in (["-XX:+Nothing"], ["-XX:PerfDataMemorySize=1"]):
+            try:
+                vmscope.start(*options)
+            except vmscope.VMScopeError as error:
+                answer(error=type(error).__name__, running=vmscope.status().running)
+        vmscope.start()
+        answer(path=vmscope.status().path is not None)
+    """
+    failed = {"error": "OptionError", "running": False}
+    assert run(code) == [failed, failed, {"path": True}]
+
+
+def test_a_program_that_took_a_standard_name() -> None:
+    """The error comes out of start(), and leaves nothing behind."""
+    code = """
+        import gc
+        vmscope.gauge("sun.gc.collector.0.time")
+        try:
+            vmscope.start()
+        except vmscope.VMScopeError as error:
+            answer(error=str(error), running=vmscope.status().running, callbacks=len(gc.callbacks),
+                   left=os.path.exists(f"/tmp/hsperfdata_{_directory.user_name(os.geteuid())}/{os.getpid()}"))
+    """
+    error = "sun.gc.collector.0.time exists as a gauge and cannot be this counter"
+    assert run(code) == [{"error": error, "running": False, "callbacks": 0, "left": False}]
+
+
+def test_the_second_start_shows_its_own_options(tmp_path: Path) -> None:
+    code = """
+        vmscope.start("-Dfirst=1", "-XX:PerfMaxStringConstLength=32")
+        vmscope.stop()
+        vmscope.start("-Dsecond=2", "-XX:PerfDataSaveFile=saved")
+        vmscope.stop()
+    """
+    assert run(code, "x" * 100, cwd=tmp_path) == []
+    values = saved(tmp_path / "saved")
+    assert values["java.rt.vmArgs"] == "-Dsecond=2 -XX:PerfDataSaveFile=saved"
+    assert values["sun.rt.javaCommand"] == f"-c {'x' * 100}"
+
+
+def test_options_of_the_environment_are_silent_in_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VMSCOPE_TOOL_OPTIONS", "-XX:PerfDataMemorySize=128k")
+    assert run("vmscope.start()\nanswer(capacity=vmscope.status().capacity)") == [{"capacity": 131072}]
+
+
+def test_tmpdir_does_not_move_the_region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TMPDIR", "TMP", "TEMP"):
+        monkeypatch.setenv(name, str(tmp_path))
+    code = 'vmscope.start("-Djava.io.tmpdir=/x")\nanswer(path=vmscope.status().path)'
+    (answer,) = run(code)
+    assert answer["path"].startswith("/tmp/hsperfdata_")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_started_process_as_its_reader_sees_it(start_vmscope: StartVMScope) -> None:
+    child = start_vmscope(
+        "-XX:PerfDataSamplingInterval=5",
+        code="""
+count = vmscope.counter("test.count", units=vmscope.Units.EVENTS)
+depth = vmscope.gauge("test.depth")
+state = vmscope.text("test.state", capacity=8)
+build = vmscope.constant("test.build", "2026.11")
+""",
+    )
+    with vmscope.vm(child.pid) as vm:
+        assert vm.kind == "CPython"
+        values = vm.values
+        eventually(lambda: values().get("test.build") == "2026.11")
+        child.ask("[count.add(3), depth.set(-7), state.set('open')]")
+        eventually(lambda: (values()["test.count"], values()["test.depth"], values()["test.state"]) == (3, -7, "open"))
+        child.ask("state.set('ö' * 10)")
+        eventually(lambda: values()["test.state"] == "ö" * 4)
+        assert child.ask("vmscope.stop()") == "None"
+    assert not os.path.exists(f"/tmp/hsperfdata_{vm.user}/{child.pid}")
+    assert child.ask("count.inc() or count.value") == "4"
+    assert child.stop() == 0
+
+
+def test_half_an_entry_is_never_seen(start_vmscope: StartVMScope) -> None:
+    """A reader that looks without pause, while counters are added without pause."""
+    child = start_vmscope(
+        "-XX:PerfDataMemorySize=2m",
+        "-XX:PerfDataSamplingInterval=1",
+        code="""
+import threading
+def add():
+    for i in range(8000):
+        name, text = f"test.{i}." + "x" * (i * 7 % 60), f"text.{i}." + "y" * (i * 11 % 60)
+        if i % 3:
+            vmscope.counter(name).add(i + 1)
+        else:
+            vmscope.constant(name, text)
+thread = threading.Thread(target=add)
+""",
+    )
+    (path,) = Path("/tmp").glob(f"hsperfdata_*/{child.pid}")
+    seen: set[str] = set()
+    sizes: set[int] = set()
+    with path.open("rb", buffering=0) as file:
+        child.ask("thread.start()")
+        deadline = time.monotonic() + 30
+        while len(seen) < 8000 and time.monotonic() < deadline:
+            data = os.pread(file.fileno(), 2 << 20, 0)
+            values = native.read(data, 32, sys.byteorder == "big")
+            (num_entries,) = struct.unpack_from("=i", data, 28)
+            assert num_entries <= len(values)
+            sizes.add(len(values))
+            for name in values.keys() - seen:
+                if name.startswith("test."):
+                    seen.add(name)
+                    i = int(name.split(".")[1])
+                    assert name == f"test.{i}." + "x" * (i * 7 % 60)
+                    value = values[name]
+                    assert value in (0, i + 1) if i % 3 else value == f"text.{i}." + "y" * (i * 11 % 60)
+    assert len(seen) == 8000
+    assert len(sizes) > 5, "the reader was there while they were added"
+    assert child.ask("thread.join() or vmscope.status().overflow") == "0"
+
+
+@pytest.mark.parametrize("size", ["1k", "32k", "64k", "16m"])
+def test_the_jdks_tools_read_every_size(jdk: JDK, start_vmscope: StartVMScope, size: str) -> None:
+    child = start_vmscope(f"-XX:PerfDataMemorySize={size}", code="vmscope.counter('test.size').add(42)")
+    asked = {"1k": 4096, "32k": 32768, "64k": 65536, "16m": 1 << 24}[size]
+    assert child.ask("vmscope.status().capacity") == str(asked)
+    assert f"{child.pid} -c" in jdk.run("jps", "-l").stdout.splitlines()
+    jstat = jdk.run("jstat", "-gcutil", str(child.pid))
+    assert (jstat.returncode, jstat.stderr) == (0, "")
+    assert jstat.stdout.split()[:6] == ["S0", "S1", "E", "O", "M", "CCS"]
+    assert len(jstat.stdout.splitlines()) == 2
+    jcmd = jdk.run("jcmd", str(child.pid), "PerfCounter.print")
+    assert jcmd.returncode == 0, jcmd.stderr
+    printed = jcmd.stdout.splitlines()
+    assert "sun.os.hrt.frequency=1000000000" in printed
+    assert "test.size=42" in printed
+    assert f'java.rt.vmArgs="-XX:PerfDataMemorySize={size}"' in printed
+
+
+# -- private memory -------------------------------------------------------------------------------
+
+PRIVATE = """
+    import logging
+    class Records(logging.Handler):
+        def emit(self, record):
+            records.append((record.levelname, record.name, record.getMessage()))
+    records = []
+    logging.getLogger("vmscope").addHandler(Records())
+    logging.getLogger("vmscope").setLevel(logging.DEBUG)
+    early = vmscope.counter("test.early")
+    early.inc()
+    vmscope.start("-XX:+PerfDataSaveToFile", *OPTIONS)
+    counter, gauge = vmscope.counter("test.counter"), vmscope.gauge("test.gauge")
+    text, constant = vmscope.text("test.text"), vmscope.constant("test.constant", 7)
+    def use():
+        for number in (early, counter):
+            number.inc()
+        gauge.set(-3)
+        text.set("x")
+        return early.value, counter.value, gauge.value, text.value, constant.value
+    running = use()
+    status = vmscope.status()
+    pid = os.fork()
+    if pid == 0:
+        early.add(5)
+        os._exit(early.value)
+    child = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    vmscope.stop()
+    try:
+        with open(f"hsperfdata_{os.getpid()}", "rb") as file:
+            data = file.read()
+        saved = decode(data).values(data)
+    except FileNotFoundError:
+        saved = None
+    answer(path=status.path, reason=status.reason, used=status.used, running=running, stopped=use(), child=child,
+           records=records, saved=saved)
+"""
+
+
+def private(mounts: str = TMP, before: str = "", options: tuple[str, ...] = ()) -> Any:
+    """What PRIVATE answers: all kinds count while it runs, after the stop, and from zero in a forked child."""
+    start = f"from vmscope.wire.decode import decode\nos.chdir('/mnt')\nOPTIONS = {options!r}\n"
+    code = start + dedent(before) + dedent(PRIVATE)
+    answer = json.loads(sandbox.run(code, mounts=f"{mounts}\nmount -t tmpfs tmpfs /mnt"))
+    assert answer["path"] is None
+    assert answer["running"] == [2, 1, -3, "x", 7]
+    assert answer["stopped"] == [3, 2, -3, "x", 7]
+    assert answer["child"] == 5
+    return answer
+
+
+NO_USER = """
+import pwd
+def nobody(uid):
+    raise KeyError(uid)
+pwd.getpwuid = nobody
+"""
+
+LOCKED = """
+held = open(f"/tmp/hsperfdata_root/{os.getpid()}", "w")
+fcntl.flock(held, fcntl.LOCK_EX)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mounts", "before", "reason", "level"),
+    [
+        (TMP, NO_USER, "no passwd entry was found for user id 0", "DEBUG"),
+        (TMP + "mkdir -m 777 /tmp/hsperfdata_root", "", "can be written by others", "DEBUG"),
+        (TMP + "mkdir /tmp/x; ln -s x /tmp/hsperfdata_root", "", "is a symbolic link", "DEBUG"),
+        (
+            DIRECTORY,
+            "open('/tmp/x', 'w'); os.link('/tmp/x', f'/tmp/hsperfdata_root/{os.getpid()}')",
+            "is a file of 2 hard links",
+            "DEBUG",
+        ),
+        (DIRECTORY, LOCKED, "is in use by another VM", "DEBUG"),
+        ("mount -t tmpfs -o size=48k tmpfs /tmp", "", "No space left on device", "WARNING"),
+        (TMP + "mount -o remount,ro /tmp", "", "/tmp is read-only", "DEBUG"),
+        (
+            TMP + "mkdir /tmp/etc; cp /etc/passwd /tmp/etc",
+            "os.chroot('/tmp'); os.chdir('/')",
+            "/tmp does not exist",
+            "DEBUG",
+        ),
+    ],
+    ids=["no user", "insecure", "symlink", "hard link", "locked", "full", "read-only", "no tmp"],
+)
+def test_private_memory(mounts: str, before: str, reason: str, level: str) -> None:
+    answer = private(mounts, before)
+    assert reason in answer["reason"]
+    assert answer["used"] > 0
+    assert answer["records"] == [[level, "vmscope", f"no shared region: {answer['reason']}"]]
+    values = answer["saved"]
+    assert (values["test.early"], values["test.gauge"], values["test.text"]) == (2, -3, "x")
+    assert values["sun.os.hrt.ticks"] > 0
+
+
+def test_shared_memory_switched_off() -> None:
+    answer = private(options=("-XX:+PerfDisableSharedMem",))
+    assert answer["reason"] == "switched off by -XX:+PerfDisableSharedMem"
+    assert answer["used"] > 0
+    assert answer["records"] == []
+    assert answer["saved"]["test.early"] == 2
+
+
+def test_no_region_at_all() -> None:
+    answer = private(options=("-XX:-UsePerfData",))
+    assert answer["reason"] == "switched off by -XX:-UsePerfData"
+    assert answer["used"] == 0
+    assert answer["records"] == []
+    assert answer["saved"] is None
+
+
+def test_no_memory() -> None:
+    limit = """
+        import logging, resource
+        pages = int(open("/proc/self/statm").read().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (256 << 20), -1))
+    """
+    answer = private(before=limit, options=("-XX:PerfDataMemorySize=1g",))
+    assert answer["reason"] == "no memory for the region"
+    assert answer["used"] == 0
+    assert answer["saved"] is None
+
+
+def test_no_thread(private_user: User, start_python: StartPython) -> None:
+    """A region that nothing keeps current would lie: there is none."""
+    child = start_python(
+        """
+        import resource, vmscope
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        print("ready", flush=True)
+        counter = vmscope.counter("test.count")
+        vmscope.start()
+        counter.inc()
+        status = vmscope.status()
+        print(status.path, counter.value, os.listdir("/tmp/hsperfdata_" + os.environ["USER"]), status.reason)
+        """,
+        user=private_user,
+        preload=["resource", "vmscope.runtime"],
+    )
+    reason = "no thread can be started to keep the region current: Resource temporarily unavailable"
+    line = child.readline()
+    assert line.replace("can't start new thread", "Resource temporarily unavailable") == f"None 1 [] {reason}"
+    assert child.stop() == 0
+
+
+# -- logging --------------------------------------------------------------------------------------
+
+
+def test_what_is_logged() -> None:
+    code = """
+        import logging
+        logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(name)s %(message)s", level=logging.DEBUG)
+        vmscope.start()
+        print(vmscope.status().path)
+    """
+    logged, path = sandbox.plain(code).splitlines()
+    assert re.fullmatch(rf"DEBUG vmscope region {path}: 65536 bytes, \d+ in use", logged)
+
+
+@pytest.mark.parametrize("logging", ["", "import logging", "import logging; logging.getLogger('vmscope')"])
+def test_nothing_is_printed(logging: str) -> None:
+    """Not even by logging's last resort: sandbox.run looks at stderr."""
+    code = f"{logging}\nvmscope.start('-XX:PerfDataSaveFile=/nowhere/x')\nvmscope.stop()"
+    assert sandbox.run(code, mounts="mount -t tmpfs -o size=48k tmpfs /tmp") == ""
+
+
+def test_logging_is_not_imported() -> None:
+    code = "import sys, vmscope; vmscope.start(); vmscope.stop(); print('logging' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout == "False\n"
+
+
+# -- saving ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (["-XX:+PerfDataSaveToFile"], "hsperfdata_{pid}"),
+        (["-XX:PerfDataSaveFile=here"], "here"),
+        (["-XX:PerfDataSaveFile=a%p-b%p%%"], "a{pid}-b{pid}%%"),
+        (["-XX:+PerfDataSaveToFile", "-XX:PerfDataSaveFile=here"], "here"),
+        (["-XX:-PerfDataSaveToFile", "-XX:PerfDataSaveFile=here"], "here"),
+    ],
+)
+def test_saving_at_exit(options: list[str], name: str, tmp_path: Path) -> None:
+    code = f"""
+        vmscope.start(*{options!r}, "-XX:PerfDataMemorySize=4k")
+        counter = vmscope.counter("test.count")
+        answer(pid=os.getpid())
+        counter.add(12)
+    """
+    (answer,) = run(code, cwd=tmp_path)
+    (path,) = tmp_path.iterdir()
+    assert path.name == name.format(pid=answer["pid"])
+    assert path.stat().st_size == 4096
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert saved(path)["test.count"] == 12
+
+
+def test_nothing_is_saved_unasked(tmp_path: Path) -> None:
+    run("vmscope.start()", cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_save_that_fails_is_logged_and_harms_nothing(tmp_path: Path) -> None:
+    code = f"""
+        import atexit, logging
+        logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(name)s %(message)s")
+        atexit.register(lambda: print(os.path.exists(path)))
+        vmscope.start("-XX:PerfDataSaveFile={tmp_path}/missing/x")
+        path = vmscope.status().path
+        sys.exit(7)
+    """
+    process = subprocess.run(sandbox.plain_command(code), capture_output=True, text=True, timeout=60)
+    assert (process.stderr, process.returncode) == ("", 7)
+    warning = "WARNING vmscope the region cannot be saved: [Errno 2] No such file or directory: "
+    first, second = process.stdout.splitlines()
+    assert first.startswith(warning)
+    assert second == "False", "the region's own file went all the same"
+
+
+def test_the_jdks_jstat_reads_a_saved_region(jdk: JDK, tmp_path: Path) -> None:
+    code = """
+        import gc
+        vmscope.start("-XX:PerfDataSaveFile=saved")
+        for i in range(3):
+            gc.collect()
+    """
+    run(code, cwd=tmp_path)
+    jstat = jdk.run("jstat", "-gcutil", f"file://{tmp_path}/saved")
+    assert (jstat.returncode, jstat.stderr) == (0, "")
+    header, values = (line.split() for line in jstat.stdout.splitlines())
+    full = saved(tmp_path / "saved")["sun.gc.collector.1.invocations"]
+    assert int(dict(zip(header, values, strict=True))["FGC"]) == full
+    assert isinstance(full, int)
+    assert full >= 3
+
+
+# -- the end --------------------------------------------------------------------------------------
+
+ENDS = """
+    def child(end, options=()):
+        pid = os.fork()
+        if pid == 0:
+            os.close(2)
+            vmscope.start(*options)
+            vmscope.counter("test.count").inc()
+            exec(end)
+            sys.exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return status, os.listdir("/tmp/hsperfdata_root") == [str(pid)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "left"),
+    [
+        ("pass", 0, False),
+        ("sys.exit(3)", 3, False),
+        ("raise ValueError", 1, False),
+        ("import signal; signal.raise_signal(signal.SIGINT)", -signal.SIGINT, False),
+        ("import signal; signal.signal(15, lambda *x: sys.exit(4)); os.kill(os.getpid(), 15)", 4, False),
+        ("import threading; threading.Thread(target=time.sleep, args=[0.1]).start()", 0, False),
+        ("import _thread; _thread.start_new_thread(time.sleep, (60,))", 0, False),
+        ("vmscope.stop(); os._exit(5)", 5, False),
+        ("os._exit(5)", 5, True),
+        ("import signal; os.kill(os.getpid(), 15)", -signal.SIGTERM, True),
+        ("os.kill(os.getpid(), 9)", -signal.SIGKILL, True),
+        ("os.abort()", -signal.SIGABRT, True),
+        ("os.execv('/bin/true', ['true'])", 0, True),
+    ],
+)
+def test_how_a_process_ends(end: str, status: int, left: bool) -> None:
+    """A file that could not be unlinked is cleaned away by the next VM that starts."""
+    code = dedent(ENDS) + dedent(f"""
+        import resource
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.mkdir("/tmp/hsperfdata_root", 0o755)
+        first = child({end!r})
+        answer(first=first, second=child("pass"), tree=tree())
+    """)
+    answer = json.loads(sandbox.run(code, mounts=TMP))
+    assert answer == {"first": [status, left], "second": [0, False], "tree": ["/tmp/hsperfdata_root"]}
+
+
+def test_a_process_that_becomes_another_program_publishes_again() -> None:
+    """exec keeps the pid, and the former program's file is not in the way."""
+    code = """
+        if os.environ.get("AGAIN"):
+            vmscope.start()
+            answer(path=vmscope.status().path, pid=os.getpid())
+        else:
+            vmscope.start()
+            answer(path=vmscope.status().path, pid=os.getpid())
+            os.environ["AGAIN"] = "1"
+            os.execv(sys.executable, sys.orig_argv)
+    """
+    first, second = run(code)
+    assert first == second
+    assert first["path"].endswith(f"/{first['pid']}")
+
+
+def test_a_file_that_a_tmp_cleaner_removed() -> None:
+    """What has come to stand in its place is neither written nor unlinked."""
+    code = """
+        vmscope.start("-XX:PerfDataSamplingInterval=5")
+        path = vmscope.status().path
+        os.unlink(path)
+        with open(path, "wb") as file:
+            file.write(b"somebody else's")
+        counter = vmscope.counter("test.count")
+        counter.inc()
+        time.sleep(0.05)
+        vmscope.stop()
+        answer(count=counter.value, there=open(path).read())
+        os.unlink(path)
+    """
+    assert run(code) == [{"count": 1, "there": "somebody else's"}]
+
+
+# -- the collector --------------------------------------------------------------------------------
+
+
+def test_the_collectors_counts_are_cpythons_own(tmp_path: Path) -> None:
+    code = """
+        import gc
+        times = [0, 0, 0]
+        def watch(phase, info):
+            global began
+            if phase == "start":
+                began = time.monotonic_ns()
+            else:
+                times[info["generation"]] += time.monotonic_ns() - began
+        gc.collect()
+        vmscope.start("-XX:PerfDataSaveFile=saved")
+        gc.callbacks.append(watch)
+        kept = []
+        for i in range(200_000):
+            pair = []
+            pair.append(pair)
+            kept.append([i])
+        for i in range(5):
+            gc.collect()
+        gc.collect(0)
+        gc.collect(1)
+        gc.disable()
+        vmscope.stop()
+        answer(stats=gc.get_stats(), times=times)
+    """
+    (answer,) = run(code, cwd=tmp_path)
+    values = saved(tmp_path / "saved")
+    for generation, row in enumerate(answer["stats"]):
+        collector = (0, 2, 1)[generation]
+        own = f"python.gc.generation.{generation}"
+        assert values[f"sun.gc.collector.{collector}.name"] == f"generation {generation}"
+        assert values[f"sun.gc.collector.{collector}.invocations"] == row["collections"]
+        assert values[f"{own}.collected"] == row["collected"]
+        assert values[f"{own}.uncollectable"] == row["uncollectable"]
+    assert answer["stats"][2]["collections"] >= 6
+    assert sum(row["collected"] for row in answer["stats"]) >= 190_000
+    full = values["sun.gc.collector.1.time"]
+    assert isinstance(full, int)
+    assert abs(full - answer["times"][2]) < 0.05 * answer["times"][2]
+
+
+def test_the_collector_is_followed_while_the_program_runs(start_vmscope: StartVMScope) -> None:
+    child = start_vmscope("-XX:PerfDataSamplingInterval=5", code="import gc")
+    name = "sun.gc.collector.1.invocations"
+    with vmscope.vm(child.pid) as vm:
+        values = vm.values
+        eventually(lambda: values()[name] == int(child.ask("gc.get_stats()[2]['collections']")))
+        before = values()[name]
+        assert isinstance(before, int)
+        child.ask("[gc.collect() for i in range(10)]")
+        eventually(lambda: values()[name] == before + 10)
+    assert child.ask("vmscope.stop() or gc.callbacks") == "[]"
+
+
+# -- nothing of ours shows ------------------------------------------------------------------------
+
+
+def test_what_a_program_sees_of_it(implementation: str) -> None:
+    """No thread in threading, no descriptor, no signal handler, no warning."""
+    code = """
+        import signal, threading
+        before = sorted(os.listdir("/proc/self/fd")), threading.enumerate(), threading.active_count()
+        handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+        vmscope.start("-XX:PerfDataSamplingInterval=1")
+        time.sleep(0.1)
+        after = sorted(os.listdir("/proc/self/fd")), threading.enumerate(), threading.active_count()
+        answer(descriptors=len(after[0]) - len(before[0]), threads=before[1:] == after[1:],
+               signals=handlers == [signal.getsignal(number) for number in signal.valid_signals()])
+    """
+    (answer,) = run(code)
+    twin = 1 if sys.version_info >= (3, 13) else 2  # the file, and before 3.13 the lock's mapping
+    assert answer == {"descriptors": 0 if implementation == "c" else twin, "threads": True, "signals": True}
+
+
+def test_a_program_that_closes_every_descriptor(tmp_path: Path) -> None:
+    """As daemons do. Nothing of ours is written into whatever gets the numbers next."""
+    code = """
+        vmscope.start("-XX:PerfDataSamplingInterval=1")
+        counter = vmscope.counter("test.count")
+        time.sleep(0.05)
+        os.closerange(3, 1024)
+        files = [open(f"file.{i}", "w+b", buffering=0) for i in range(8)]
+        for file in files:
+            file.write(bytes(1 << 20))
+        for i in range(20):
+            counter.inc()
+            time.sleep(0.005)
+        answer(clean=all(os.pread(file.fileno(), 1 << 20, 0) == bytes(1 << 20) for file in files))
+        vmscope.stop()
+        answer(count=counter.value, left=os.listdir(f"/tmp/hsperfdata_{_directory.user_name(os.geteuid())}").count(
+            str(os.getpid())))
+        os._exit(0)
+    """
+    assert run(code, cwd=tmp_path) == [{"clean": True}, {"count": 20, "left": 0}]
+
+
+def test_children_that_know_nothing_of_it_keep_nothing() -> None:
+    """No descriptor and no lock: the region's file can be locked as soon as its owner has ended."""
+    code = """
+        vmscope.start()
+        path = vmscope.status().path
+        answer(pid=os.getpid())
+        sleeper = subprocess.Popen(["sleep", "60"], stdin=-3, stdout=-3, stderr=-3)
+        answer(sleeper=sleeper.pid, left=[name for name in os.listdir(f"/proc/{sleeper.pid}/fd") if int(name) > 2])
+        os.kill(os.getpid(), 9)
+    """
+    process = subprocess.run(sandbox.plain_command(code), capture_output=True, text=True, timeout=60)
+    first, second = map(json.loads, process.stdout.splitlines())
+    try:
+        assert process.returncode == -signal.SIGKILL
+        assert second["left"] == []
+        paths = [path for path in Path("/tmp").glob(f"hsperfdata_*/{first['pid']}") if path.exists()]
+        for path in paths:  # none, where another VM that started has cleaned it away already
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink(missing_ok=True)
+    finally:
+        os.kill(second["sleeper"], signal.SIGKILL)
+
+
+def test_ten_starts_and_stops_leave_nothing() -> None:
+    code = """
+        descriptors = len(os.listdir("/proc/self/fd"))
+        for i in range(10):
+            vmscope.start()
+            vmscope.counter(f"test.{i}").inc()
+            vmscope.stop()
+        answer(descriptors=len(os.listdir("/proc/self/fd")) - descriptors,
+               threads=len(os.listdir("/proc/self/task")),
+               counts=[vmscope.counter(f"test.{i}").value for i in range(10)])
+    """
+    assert run(code) == [{"descriptors": 0, "threads": 1, "counts": [1] * 10}]
+
+
+def test_a_thread_may_start_it() -> None:
+    code = """
+        import threading
+        thread = threading.Thread(target=vmscope.start)
+        thread.start()
+        thread.join()
+        answer(path=vmscope.status().path is not None)
+    """
+    assert run(code) == [{"path": True}]
+
+
+def test_threads_that_start_and_stop_at_once() -> None:
+    code = """
+        import threading
+        stop = time.monotonic() + 1
+        def work(call):
+            while time.monotonic() < stop:
+                call()
+        threads = [threading.Thread(target=work, args=[call]) for call in (vmscope.start, vmscope.stop) * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        vmscope.start()
+        answer(reason=vmscope.status().reason, there=os.path.exists(vmscope.status().path))
+        vmscope.stop()
+        end = time.monotonic() + 10
+        while len(os.listdir("/proc/self/task")) > 1 and time.monotonic() < end:
+            time.sleep(0.01)
+        answer(threads=len(os.listdir("/proc/self/task")))
+    """
+    assert run(code) == [{"reason": "", "there": True}, {"threads": 1}]
