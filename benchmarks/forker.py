@@ -1,4 +1,4 @@
-"""`python -m benchmarks.forker started|unstarted os._exit|sys.exit`: a process that forks.
+"""`python -m benchmarks.forker started|unstarted os._exit|sys.exit`: a program with a counter, which forks.
 
 For each line that it reads it forks as often as the line says, one child after the other, and prints the wall and
 CPU seconds that one fork, its child's exit and the wait took.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+
+import vmscope
 
 
 def forks(count: int, normal: bool) -> tuple[float, float]:
@@ -27,9 +29,8 @@ def forks(count: int, normal: bool) -> tuple[float, float]:
 
 
 def main(state: str, way: str) -> None:
+    vmscope.counter("benchmark.forks")
     if state == "started":
-        import vmscope
-
         vmscope.start()
         if vmscope.status().path is None:
             raise RuntimeError(vmscope.status().reason)

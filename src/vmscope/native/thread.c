@@ -7,12 +7,14 @@
 #include "thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define STACK_SIZE (1 << 20)
+#define GONE_TRIES 10000
 #define FORK_TIMEOUT 50000000 /* ns: how long a thread stuck on a frozen disk may hold up a fork */
 
 /* Each a strong reference to its owner: what fork looks at. */
@@ -133,6 +135,7 @@ enter(void *argument)
 {
     Thread *self = argument;
     self->cpu = 0;
+    self->tid = (pid_t)syscall(SYS_gettid);
     self->body(self->owner);
     return NULL;
 }
@@ -174,6 +177,15 @@ ask_to_stop(Thread *self)
     pthread_mutex_unlock(&self->mutex);
 }
 
+/* A thread that was joined is still counted for a moment, of which os.fork would warn: until it is gone. */
+static void
+wait_until_gone(pid_t tid)
+{
+    for (int i = 0; i < GONE_TRIES && syscall(SYS_tgkill, getpid(), tid, 0) == 0; i++) {
+        sched_yield();
+    }
+}
+
 /* Without the GIL; true when the thread has ended. */
 static int
 join(Thread *self, int64_t timeout)
@@ -184,6 +196,7 @@ join(Thread *self, int64_t timeout)
             return 0;
         }
         self->joinable = 0;
+        wait_until_gone(self->tid);
     }
     return 1;
 }

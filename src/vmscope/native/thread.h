@@ -18,6 +18,7 @@ typedef struct {
     pthread_cond_t wake;
 
     pthread_t thread;
+    pid_t tid; /* the thread's own while it runs */
     int joinable, running, stopping, kicked; /* under the mutex */
     int paused;                              /* forks under way; under the GIL */
     int64_t cpu;                             /* ns of CPU that are accounted for; the thread's own */
