@@ -55,7 +55,7 @@ def test_a_process(tmp_path: Path, other: int) -> None:
     assert opened(attach(str(other), tmp=str(tmp_path))) == str(path)
 
 
-@pytest.mark.parametrize("target", [0, "0", "self", ME, str(ME)])
+@pytest.mark.parametrize("target", [0, "0", "self", ME, str(ME)], ids=["0", "text 0", "self", "pid", "text pid"])
 @pytest.mark.parametrize("mode", ["r", "rw", "nonsense", ""])
 def test_the_own_region_is_found_before_the_mode_is_looked_at(tmp_path: Path, target: int | str, mode: str) -> None:
     path = publish(tmp_path, ME, cpython(ME))
