@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 
 Sample = tuple[float, float]  # wall and CPU seconds
@@ -16,11 +16,11 @@ NULL = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0
 class Series:
     """What was measured of one thing. `unit` is "s" or "B"; `cpu` may be empty."""
 
-    def __init__(self, label: str, unit: str = "s") -> None:
+    def __init__(self, label: str, unit: str = "s", values: Sequence[float] = (), cpu: Sequence[float] = ()) -> None:
         self.label = label
         self.unit = unit
-        self.values: list[float] = []
-        self.cpu: list[float] = []
+        self.values = list(values)
+        self.cpu = list(cpu)
 
     def add(self, sample: Sample) -> None:
         self.values.append(sample[0])
