@@ -173,6 +173,7 @@ def test_ps_shows_stale_regions_when_asked(start_python: StartPython, private_us
     (line,) = [line for line in lines if line.split()[0] == str(child.pid)]
     assert line.split()[3:8] == ["stale", row["version"], "-", "-", "-"]
     assert "Process not found" in run("ps", str(child.pid), status=1)
+    os.unlink(row["path"])
 
 
 @pytest.mark.parametrize(
@@ -283,8 +284,8 @@ def test_counters_of_a_jvm_agree_with_jcmd(jvm: JVM) -> None:
         theirs[name] = value[1:-1] if value.startswith('"') else int(value)
     added = {name for name in theirs if name.startswith("sun.perfdata.")}  # by the JDK's reader, not by the VM
     assert set(theirs) - added == set(ours)
-    still = [name for name in ours if isinstance(ours[name], str) or "apacity" in name or "Time" in name]
-    assert len(still) > 80
+    still = [name for name in ours if isinstance(ours[name], str) or "apacity" in name or "createVm" in name]
+    assert len(still) > 50
     assert {name: ours[name] for name in still} == {name: theirs[name] for name in still}
 
 
