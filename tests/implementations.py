@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-from vmscope.native import collector, mirror, slots, walk
+from vmscope.native import collector, later, mirror, slots, thread, walk
 
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",
-    **{name: getattr(module, name) for module in (slots, mirror, collector, walk) for name in module.__all__},
+    **{
+        name: getattr(module, name)
+        for module in (slots, thread, later, mirror, collector, walk)
+        for name in module.__all__
+    },
 )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from _thread import RLock, get_ident
+from _thread import RLock
 
-from vmscope import __version__, native
+from vmscope import __version__, later, native
 from vmscope import flags as vm_flags
 from vmscope.counters import identity
 from vmscope.counters.registry import REGISTRY
@@ -20,12 +20,10 @@ from vmscope.memory.region import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from vmscope.flags import Flags
 
 _STOP_TIMEOUT = 1_000_000_000  # ns: the longest that a stuck disk may hold up the end of the process
-_CHILD_DELAY = 20_000_000  # ns: most forked children exec or end before they are worth a file
+_LOCK_TIMEOUT = 1.0  # s: a program that starts or stops at this very moment is soon done
 
 
 class Status:
@@ -64,6 +62,7 @@ class VirtualMachine:
         self._hooked = False
         self._multiprocessing: object = None
         self._lock = RLock()
+        self._silent = False  # whether nobody has asked for anything, hence wants to read about it
 
     def start(self, *options: str, command: str | None = None) -> None:
         """Publishes this process, with VM options as on the command line. A second call does nothing.
@@ -79,8 +78,22 @@ class VirtualMachine:
             try:
                 self._start(command)
             except BaseException:
-                self.stop()
+                self._stop()
                 raise
+
+    def autostart(self) -> None:
+        """start() for a program that has not called it, on a thread of our own: no word, no error."""
+        if self._lock.acquire(timeout=_LOCK_TIMEOUT):
+            try:
+                if not self.running:
+                    self._silent = True
+                    self.start()
+                    self._end_with_parent()
+            except VMScopeError as error:
+                self._silent = False
+                self.reason = f"autostart: {error}"
+            finally:
+                self._lock.release()
 
     def _start(self, command: str | None) -> None:
         self._hook()
@@ -100,10 +113,7 @@ class VirtualMachine:
         self._standard.begin()
         region = self._make_region()
         if region is not None:
-            self._show(region)
-            self._publish(region)
-            if region.file is not None:
-                self._start_mirror(region)
+            self._open(region)
 
     def _make_region(self) -> Region | None:
         self.reason = ""
@@ -113,14 +123,17 @@ class VirtualMachine:
             self.region, self.reason = None, "no memory for the region"
         return self.region
 
-    def _show(self, region: Region) -> None:
-        """Fills the region: from now on readers may look."""
+    def _open(self, region: Region) -> None:
+        """Fills the region, and lets others see it and what becomes of it."""
         assert self._standard is not None
         self._standard.stamp()
         REGISTRY.attach(region, self._standard.all)
         region.mirror.set_clock(self._standard.clock)
         region.mirror.refresh()
         region.set_accessible()
+        self._publish(region)
+        if region.file is not None:
+            self._start_mirror(region)
 
     def _publish(self, region: Region) -> None:
         """Gives the region a file, or notes why it has none."""
@@ -131,27 +144,30 @@ class VirtualMachine:
             region.publish()
         except (VMScopeError, OSError, MemoryError) as error:
             self.reason = str(error) or "no memory for the region's file"
-            _log("warning" if isinstance(error, DiskFull) else "debug", "no shared region: %s", self.reason)
+            self._log("warning" if isinstance(error, DiskFull) else "debug", "no shared region: %s", self.reason)
             return
         assert region.file is not None
-        _log("debug", "region %s: %d bytes, %d in use", region.file.path, region.capacity, region.mirror.used)
+        self._log("debug", "region %s: %d bytes, %d in use", region.file.path, region.capacity, region.mirror.used)
 
-    def _start_mirror(self, region: Region, delay: int = 0, on_start: Callable[[], None] | None = None) -> None:
+    def _start_mirror(self, region: Region) -> None:
         interval = self.flags.number("PerfDataSamplingInterval") * 1_000_000
         try:
-            region.mirror.start(interval, delay, on_start)
+            region.mirror.start(interval)
         except OSError as error:
             self.reason = f"no thread can be started to keep the region current: {error.strerror}"
-            _log("debug", "no shared region: %s", self.reason)
+            self._log("debug", "no shared region: %s", self.reason)
             self._unlink(region)
 
     # -- the end
 
     def stop(self) -> None:
         """Saves the region where asked, takes its file away, and goes on counting on private memory."""
+        later.cancel()
         with self._lock:
-            if not self.running:
-                return
+            self._stop()
+
+    def _stop(self) -> None:
+        if self.running:
             self.running = False
             region, self.region = self.region, None
             copied = region is None or region.mirror.stop(_STOP_TIMEOUT)
@@ -171,7 +187,7 @@ class VirtualMachine:
             try:
                 file.unlink()
             except VMScopeError as error:
-                _log("debug", "%s", error)
+                self._log("debug", "%s", error)
 
     def _save(self, region: Region) -> None:
         name = self.flags.text("PerfDataSaveFile")
@@ -181,24 +197,20 @@ class VirtualMachine:
         try:
             region.mirror.save(os.fsencode(path))
         except OSError as error:
-            _log("warning", "the region cannot be saved: %s", error)
+            self._log("warning", "the region cannot be saved: %s", error)
 
     # -- fork
 
     def _hook(self) -> None:
         if not self._hooked:
             self._hooked = True
+            later.hook()
             atexit.register(self.stop)
-            os.register_at_fork(
-                before=native.before_fork,
-                after_in_parent=native.after_fork_in_parent,
-                after_in_child=self._after_fork,
-            )
+            os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""
         self._lock = RLock()
-        native.after_fork_in_child()
         REGISTRY.after_fork()
         region, self.region = self.region, None
         if region is not None and region.file is not None:
@@ -211,19 +223,23 @@ class VirtualMachine:
         own = self._make_region()
         if own is None:
             return
-        if self.flags.on("PerfDisableSharedMem"):
-            self._publish_child(own)
-        else:
-            self.reason = "a forked child: its region appears a moment after the fork"
-            self._start_mirror(own, _CHILD_DELAY, lambda: self._publish_child(own))
+        self.reason = "a forked child: its region appears a moment after the fork"
+        try:
+            later.call(lambda: self._open_child(own))
+        except OSError as error:
+            self.reason = f"no thread can be started to make the region: {error.strerror}"
 
-    def _publish_child(self, region: Region) -> None:
-        self._show(region)
-        self.reason = ""
-        self._publish(region)
-        threading = sys.modules.get("threading")
-        if threading is not None and region.file is not None:  # on the mirror's thread
-            threading._active.pop(get_ident(), None)  # where logging has registered it
+    def _open_child(self, region: Region) -> None:
+        """Opens it, silently: the program would not expect its handlers of logging to be called on this thread."""
+        if self._lock.acquire(timeout=_LOCK_TIMEOUT):
+            silent, self._silent = self._silent, True
+            try:
+                if self.region is region:
+                    self.reason = ""
+                    self._open(region)
+            finally:
+                self._silent = silent
+                self._lock.release()
 
     def _end_with_multiprocessing(self) -> None:
         """The children of multiprocessing end with os._exit, without atexit."""
@@ -232,20 +248,25 @@ class VirtualMachine:
             self._multiprocessing = util
             util.register_after_fork(self, lambda vm: util.Finalize(None, vm.stop, exitpriority=-1))
 
+    def _end_with_parent(self) -> None:
+        """The same for a child of multiprocessing that is on its way already."""
+        process, util = (sys.modules.get(f"multiprocessing.{name}") for name in ("process", "util"))
+        if process is not None and util is not None and process.parent_process() is not None:
+            util.Finalize(None, self.stop, exitpriority=-1)
+
     def status(self) -> Status:
         """Whether this process is published, where, and why not."""
         return Status(self)
 
-
-def _log(level: str, message: str, *arguments: object) -> None:
-    """Logs where the program has loaded logging; where it has not, nobody could have asked to see it."""
-    logging = sys.modules.get("logging")
-    if logging is None:
-        return
-    logger = logging.getLogger("vmscope")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
-    getattr(logger, level)(message, *arguments)
+    def _log(self, level: str, message: str, *arguments: object) -> None:
+        """Logs where the program has loaded logging; where it has not, nobody could have asked to see it."""
+        logging = sys.modules.get("logging")
+        if logging is None or self._silent:
+            return
+        logger = logging.getLogger("vmscope")
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+        getattr(logger, level)(message, *arguments)
 
 
 VM = VirtualMachine()

@@ -16,10 +16,12 @@ if _wanted:
         _wanted = False
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
+    from vmscope.native.later import *  # noqa: F403
     from vmscope.native.lockmap import *  # noqa: F403
     from vmscope.native.mapping import *  # noqa: F403
     from vmscope.native.mirror import *  # noqa: F403
     from vmscope.native.slots import *  # noqa: F403
+    from vmscope.native.thread import *  # noqa: F403
     from vmscope.native.walk import *  # noqa: F403
 
     IMPLEMENTATION = "python"

@@ -204,35 +204,10 @@ open_file(Mirror *self)
     }
 }
 
-static void
-call_on_start(Mirror *self)
-{
-    atomic_fetch_add(&vmscope_own_states, 1);
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *callback = self->on_start;
-    if (callback != NULL && !vmscope_thread_is_stopping(&self->thread)) { /* a stop may have come while this waited for the GIL */
-        self->on_start = NULL;
-        PyObject *result = PyObject_CallNoArgs(callback);
-        if (result == NULL) {
-            PyErr_Clear(); /* it reports its own failures; a host is never troubled */
-        }
-        Py_XDECREF(result);
-        Py_DECREF(callback);
-    }
-    PyGILState_Release(gil);
-}
-
 void
 vmscope_mirror_body(PyObject *mirror)
 {
     Mirror *self = (Mirror *)mirror;
-    if (self->delay > 0 && vmscope_thread_wait(&self->thread, self->delay) && vmscope_thread_leave(&self->thread)) {
-        return;
-    }
-    self->delay = 0;
-    if (self->on_start != NULL) {
-        call_on_start(self);
-    }
     open_file(self);
     int64_t pause = self->interval;
     do {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from time import monotonic_ns
 
-from vmscope.native.mirror import resume
 from vmscope.native.slots import LongSlot
+from vmscope.native.thread import resume
 
 __all__ = ["Collector"]
 

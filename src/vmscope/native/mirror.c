@@ -71,7 +71,6 @@ mirror_dealloc(PyObject *object)
     }
     PyMem_RawFree((void *)self->dirty);
     forget_file(self);
-    Py_XDECREF(self->on_start);
     PyTypeObject *type = Py_TYPE(object);
     type->tp_free(object);
     Py_DECREF(type);
@@ -217,22 +216,18 @@ mirror_set_file(PyObject *object, PyObject *args)
 }
 
 static PyObject *
-mirror_start(PyObject *object, PyObject *args, PyObject *kwargs)
+mirror_start(PyObject *object, PyObject *args)
 {
-    static char *names[] = {"interval", "delay", "on_start", NULL};
     Mirror *self = (Mirror *)object;
-    long long interval, delay = 0;
-    PyObject *on_start = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "L|LO:start", names, &interval, &delay, &on_start)) {
+    long long interval;
+    if (!PyArg_ParseTuple(args, "L:start", &interval)) {
         return NULL;
     }
-    if (interval <= 0 || delay < 0) {
-        PyErr_SetString(PyExc_ValueError, "the interval is more than 0 ns, the delay at least 0");
+    if (interval <= 0) {
+        PyErr_SetString(PyExc_ValueError, "the interval is more than 0 ns");
         return NULL;
     }
     self->interval = interval;
-    self->delay = delay;
-    Py_XSETREF(self->on_start, on_start == Py_None ? NULL : Py_NewRef(on_start));
     if (vmscope_thread_start(&self->thread) < 0) {
         return NULL;
     }
@@ -314,8 +309,7 @@ static PyMethodDef mirror_methods[] = {
     {"refresh", mirror_refresh, METH_NOARGS, "Copies the slots into the image now."},
     {"set_file", mirror_set_file, METH_VARARGS,
      "set_file(path, device, inode, used): the file that the thread will write; it holds the image's first bytes."},
-    {"start", (PyCFunction)(void (*)(void))mirror_start, METH_VARARGS | METH_KEYWORDS,
-     "start(interval, delay=0, on_start=None): starts the thread; times in ns."},
+    {"start", mirror_start, METH_VARARGS, "start(interval): starts the thread, which makes a visit every so many ns."},
     {"stop", mirror_stop, METH_VARARGS, "stop(timeout): a last copy, then the end; False if it did not end in time."},
     {"save", mirror_save, METH_O, "Writes the whole image, brought up to date, to a file (OSError)."},
     {NULL},

@@ -44,8 +44,7 @@ typedef struct {
 
     Thread thread; /* its error is the last one on the file */
     uint32_t used; /* where the next entry goes; under the thread's mutex, with the prologue in the image */
-    int64_t interval, delay; /* ns; delay: before the first visit */
-    PyObject *on_start;      /* called once, with the GIL, before the first visit */
+    int64_t interval; /* ns */
 
     /* The file, and what of the image it has: the thread's own while it runs. */
     char *path;

@@ -1,45 +1,37 @@
-"""The Python twin of mirror.c: the same thread, with the GIL.
-
-One difference shows: after a fork the thread starts again with the next entry, `refresh` or collection,
-because Python code cannot start it after os.fork has returned (3.11, which does not warn: at once).
-"""
+"""The Python twin of mirror.c: the same thread, with the GIL."""
 
 from __future__ import annotations
 
 import errno
 import os
-import sys
-from _thread import RLock, allocate_lock, start_new_thread
+from _thread import RLock
 from struct import Struct
 from time import monotonic_ns
 
 from vmscope.native.lockmap import lock_file
 from vmscope.native.slots import LongSlot, TextSlot
+from vmscope.native.thread import Thread, resume
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["Mirror", "after_fork_in_child", "after_fork_in_parent", "before_fork"]
+__all__ = ["Mirror"]
 
 _PROLOGUE = 32
 _LONG = Struct("=q")
 _FIELDS = Struct("=iiqii")  # from used to num_entries
 _USED, _ENTRY_OFFSET = 8, 32
 _IDLE_INTERVAL = 500_000_000  # ns
-_FORK_TIMEOUT = 50_000_000  # ns
-
-_active: Mirror | None = None
 
 
-class Mirror:
+class Mirror(Thread):
     """A region's image, and the thread that keeps it and its file current."""
+
+    _kind = "mirror"
 
     def __init__(self, capacity: int, epoch: int) -> None:
         if capacity < _PROLOGUE or capacity % 8 or capacity > 0x7FFFFFFF:
             raise ValueError(f"an image is a multiple of 8 bytes, from 32 on, not {capacity}")
+        super().__init__()
         self.image = memoryview(bytearray(capacity))
-        self.visits = self.writes = self.error = 0
+        self.visits = self.writes = 0
         self.num_entries = self.overflow = 0
         self._epoch = epoch
         self._lock = RLock()
@@ -51,13 +43,7 @@ class Mirror:
         self._path: bytes | None = None
         self._identity = (0, 0)
         self._fd = -1
-        self._running = allocate_lock()  # held by the thread
-        self._wake = allocate_lock()  # held while there is nothing to wake the thread for
-        self._wake.acquire()
-        self._stopping = False
-        self._paused = 0  # forks under way
-        self._interval = self._delay = 0
-        self._on_start: Callable[[], object] | None = None
+        self._interval = 0
 
     @property
     def used(self) -> int:
@@ -114,23 +100,16 @@ class Mirror:
         self._identity = (device, inode)
         self._published = max(used, _PROLOGUE)
 
-    def start(self, interval: int, delay: int = 0, on_start: Callable[[], object] | None = None) -> None:
-        """Starts the thread; times in ns."""
-        global _active
-        if interval <= 0 or delay < 0:
-            raise ValueError("the interval is more than 0 ns, the delay at least 0")
-        if _active not in (None, self):
-            raise RuntimeError("this process has a running mirror")
-        _active = self
-        self._interval, self._delay, self._on_start = interval, delay, on_start
-        self._start_thread()
+    def start(self, interval: int, /) -> None:
+        """Starts the thread, which makes a visit every `interval` ns. OSError where it cannot be started."""
+        if interval <= 0:
+            raise ValueError("the interval is more than 0 ns")
+        self._interval = interval
+        self._activate()
 
     def stop(self, timeout: int, /) -> bool:
         """A last copy, then the end; False if it did not end in time."""
-        global _active
-        if _active is self:
-            _active = None  # no fork starts it again
-        return self._stop_thread(timeout)
+        return self._deactivate(timeout)
 
     def save(self, path: bytes, /) -> None:
         """Writes the whole image, brought up to date, to a file (OSError)."""
@@ -143,45 +122,8 @@ class Mirror:
 
     # -- the thread
 
-    def _start_thread(self) -> None:
-        self._stopping = False
-        if self._running.acquire(False):
-            try:
-                start_new_thread(self._run, ())
-            except RuntimeError as error:
-                self._running.release()
-                raise OSError(errno.EAGAIN, str(error)) from error
-
-    def _stop_thread(self, timeout: int) -> bool:
-        self._stopping = True
-        self._kick()
-        if not self._running.acquire(timeout=timeout / 1e9):
-            return False
-        self._running.release()
-        return True
-
-    def _kick(self) -> None:
-        try:
-            self._wake.release()
-        except RuntimeError:
-            pass  # it is kicked already
-
-    def _wait(self, nanoseconds: int) -> bool:
-        if not self._stopping:
-            self._wake.acquire(timeout=nanoseconds / 1e9)
-        return self._stopping
-
     def _run(self) -> None:
         try:
-            if self._delay and self._wait(self._delay):
-                return
-            self._delay = 0
-            callback, self._on_start = self._on_start, None
-            if callback is not None:
-                try:
-                    callback()
-                except Exception:
-                    pass  # it reports its own failures; a host is never troubled
             self._open_file()
             pause = self._interval
             while True:
@@ -194,7 +136,6 @@ class Mirror:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
-            self._running.release()
 
     def _refresh(self) -> bool:
         changed = False
@@ -271,40 +212,3 @@ def _write_range(fd: int, data: bytes | memoryview, offset: int) -> None:
         written = os.pwrite(fd, view, offset)
         view = view[written:]
         offset += written
-
-
-# -- fork ---------------------------------------------------------------------------------------------
-
-
-def resume() -> None:
-    """Starts the running mirror's thread again, if a fork stopped it."""
-    mirror = _active
-    if mirror is not None and not mirror._paused:
-        try:
-            mirror._start_thread()
-        except OSError as error:
-            mirror.error = error.errno or errno.EAGAIN
-
-
-def before_fork() -> None:
-    """For os.register_at_fork: stops the running mirror."""
-    mirror = _active
-    if mirror is not None:
-        mirror._paused += 1
-        if mirror._paused == 1:  # of two threads that fork at once the first one waits
-            mirror._stop_thread(_FORK_TIMEOUT)
-
-
-def after_fork_in_parent() -> None:
-    """For os.register_at_fork: lets it start again."""
-    mirror = _active
-    if mirror is not None and mirror._paused:
-        mirror._paused -= 1
-        if sys.version_info < (3, 12):
-            resume()
-
-
-def after_fork_in_child() -> None:
-    """For os.register_at_fork: forgets it, as the thread and the file are the parent's."""
-    global _active
-    _active = None

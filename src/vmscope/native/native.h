@@ -11,6 +11,7 @@
 /* Each part adds its types and functions to the module; 0, or -1 with an exception set. */
 int vmscope_add_slots(PyObject *module);
 int vmscope_add_thread(PyObject *module);
+int vmscope_add_later(PyObject *module);
 int vmscope_add_mirror(PyObject *module);
 int vmscope_add_collector(PyObject *module);
 int vmscope_add_lockmap(PyObject *module);

@@ -15,7 +15,10 @@
 
 #define STACK_SIZE (1 << 20)
 #define GONE_TRIES 10000
-#define FORK_TIMEOUT 50000000 /* ns: how long a thread stuck on a frozen disk may hold up a fork */
+#define FORK_TIMEOUT 50000000   /* ns: how long a thread stuck on a frozen disk may hold up a fork */
+#define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
+
+static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler"};
 
 /* Each a strong reference to its owner: what fork looks at. */
 static _Atomic(Thread *) active[THREAD_KINDS];
@@ -93,6 +96,14 @@ vmscope_thread_wait(Thread *self, int64_t nanoseconds)
     return stopping;
 }
 
+void
+vmscope_thread_finish(Thread *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->finished = self->stopping = 1;
+    pthread_mutex_unlock(&self->mutex);
+}
+
 int
 vmscope_thread_leave(Thread *self)
 {
@@ -120,7 +131,7 @@ vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)
     self->owner = owner;
     self->kind = kind;
     self->body = body;
-    self->joinable = self->running = self->stopping = self->paused = self->kicked = 0;
+    self->joinable = self->running = self->stopping = self->finished = self->kicked = self->paused = 0;
 }
 
 void
@@ -160,6 +171,7 @@ launch(Thread *self)
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     self->running = 1;
+    self->pid = getpid();
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for this thread */
     int status = pthread_create(&self->thread, &attributes, enter, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -190,14 +202,14 @@ wait_until_gone(pid_t tid)
 static int
 join(Thread *self, int64_t timeout)
 {
-    if (self->joinable) {
+    if (self->joinable && self->pid == getpid()) {
         struct timespec deadline = deadline_after(CLOCK_REALTIME, timeout);
         if (pthread_timedjoin_np(self->thread, NULL, &deadline) != 0) {
             return 0;
         }
-        self->joinable = 0;
         wait_until_gone(self->tid);
     }
+    self->joinable = 0;
     return 1;
 }
 
@@ -207,12 +219,12 @@ vmscope_thread_start(Thread *self)
     Thread *none = NULL;
     if (atomic_load(&active[self->kind]) != self) {
         if (!atomic_compare_exchange_strong(&active[self->kind], &none, self)) {
-            PyErr_Format(PyExc_RuntimeError, "this process has a running %s",
-                         self->kind == MIRROR_THREAD ? "mirror" : "sampler");
+            PyErr_Format(PyExc_RuntimeError, "this process has a running %s", names[self->kind]);
             return -1;
         }
         Py_INCREF(self->owner);
     }
+    self->finished = 0;
     int status = launch(self);
     if (status != 0) {
         atomic_store(&active[self->kind], NULL);
@@ -253,6 +265,11 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
             ask_to_stop(self);
             stopped[count++] = self;
         }
+        if (kind == LATER_THREAD && count > 0) { /* its call may start the others: they come into view once it is over */
+            Py_BEGIN_ALLOW_THREADS
+            (void)join(stopped[--count], CALL_TIMEOUT);
+            Py_END_ALLOW_THREADS
+        }
     }
     Py_BEGIN_ALLOW_THREADS
     while (count > 0) {
@@ -267,7 +284,7 @@ resume(void *Py_UNUSED(ignored))
 {
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = atomic_load(&active[kind]);
-        if (self != NULL && self->paused == 0) {
+        if (self != NULL && self->paused == 0 && !self->finished) {
             int status = launch(self);
             if (status != 0) {
                 atomic_store(&self->error, status);
@@ -298,8 +315,9 @@ after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = atomic_exchange(&active[kind], NULL);
-        if (self != NULL) {
-            Py_DECREF(self->owner); /* its thread is the parent's */
+        if (self != NULL) { /* its thread is the parent's */
+            vmscope_thread_init(self, self->owner, self->kind, self->body);
+            Py_DECREF(self->owner);
         }
     }
     atomic_store(&own_cpu, 0);

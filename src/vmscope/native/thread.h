@@ -5,9 +5,10 @@
 #include "native.h"
 
 #include <pthread.h>
+#include <sys/types.h>
 
-/* The process has at most one running thread of each kind. */
-typedef enum { MIRROR_THREAD, SAMPLER_THREAD, THREAD_KINDS } ThreadKind;
+/* The process has at most one running thread of each kind. In this order: what the first calls may start the others. */
+typedef enum { LATER_THREAD, MIRROR_THREAD, SAMPLER_THREAD, THREAD_KINDS } ThreadKind;
 
 typedef struct {
     PyObject *owner; /* the object that this is a part of */
@@ -18,11 +19,12 @@ typedef struct {
     pthread_cond_t wake;
 
     pthread_t thread;
-    pid_t tid; /* the thread's own while it runs */
-    int joinable, running, stopping, kicked; /* under the mutex */
-    int paused;                              /* forks under way; under the GIL */
-    int64_t cpu;                             /* ns of CPU that are accounted for; the thread's own */
-    _Atomic int error;                       /* errno of the last failure: a start, or the owner's work */
+    pid_t tid;                                         /* the thread's own while it runs */
+    pid_t pid;                                         /* whose thread it is: a bare fork(2) tells nobody */
+    int joinable, running, stopping, finished, kicked; /* under the mutex */
+    int paused;                                        /* forks under way; under the GIL */
+    int64_t cpu;                                       /* ns of CPU that are accounted for; the thread's own */
+    _Atomic int error;                                 /* errno of the last failure: a start, or the owner's work */
 } Thread;
 
 int64_t vmscope_now(void); /* CLOCK_MONOTONIC, ns */
@@ -53,6 +55,9 @@ void vmscope_thread_unshare_files(void);
 int vmscope_thread_wait(Thread *self, int64_t nanoseconds);
 
 int vmscope_thread_is_stopping(Thread *self);
+
+/* There is nothing left to do: no fork starts it again. */
+void vmscope_thread_finish(Thread *self);
 
 /* The last thing to call: true, and the body returns; false when the stop was taken back meanwhile. */
 int vmscope_thread_leave(Thread *self);

@@ -1,0 +1,91 @@
+"""One call, a moment from now, on a thread of our own: for what a process must not pay that ends soon.
+
+Most processes that end, most forked children and all that become another program have done so by then.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+
+from vmscope import native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DELAY = 20_000_000  # ns
+_NO_COLLECTION = 1 << 30
+
+_hooked = False
+_waiting: Callable[[], object] | None = None
+_thresholds: tuple[int, int, int] | None = None  # the program's, while they are not in force
+
+
+def call(callback: Callable[[], object]) -> None:
+    """Calls it in 20 ms; in a child that is forked before that, 20 ms after the fork.
+
+    OSError where no thread can be started, RuntimeError in a sub-interpreter.
+    """
+    global _waiting
+    native.call_later(_DELAY, _run)
+    _waiting = callback
+    hook()
+
+
+def cancel() -> None:
+    """No call comes any more; one under way is waited for."""
+    global _waiting
+    _waiting = None
+    native.cancel_call()
+
+
+def hook() -> None:
+    """Sees to it that fork and exit find our threads in order."""
+    global _hooked
+    if not _hooked:
+        _hooked = True
+        atexit.register(cancel)
+        os.register_at_fork(
+            before=native.before_fork, after_in_parent=native.after_fork_in_parent, after_in_child=_after_fork
+        )
+
+
+def _run() -> None:
+    """On the thread: what is waiting, and no garbage collection.
+
+    A collection would run the program's destructors on a thread that the program does not know, and where a
+    descriptor has another meaning.
+    """
+    global _waiting, _thresholds
+    import gc
+
+    callback, _waiting = _waiting, None
+    if callback is not None:
+        _thresholds = gc.get_threshold()
+        if _thresholds[0]:  # 0: the program does without
+            gc.set_threshold(_NO_COLLECTION, *_thresholds[1:])
+        try:
+            callback()
+        finally:
+            _restore()
+
+
+def _restore() -> None:
+    global _thresholds
+    import gc
+
+    if _thresholds is not None and gc.get_threshold()[0] == _NO_COLLECTION:  # else the program has set its own
+        gc.set_threshold(*_thresholds)
+    _thresholds = None
+
+
+def _after_fork() -> None:
+    native.after_fork_in_child()
+    if _thresholds is not None:  # forked in the middle of a call that took too long to be waited for
+        _restore()
+    if _waiting is not None:
+        try:
+            call(_waiting)
+        except OSError:
+            pass  # no more threads: then this child is not seen

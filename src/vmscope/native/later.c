@@ -1,0 +1,120 @@
+/* One call, a moment from now, on a thread of our own: what a process does that wants to be visible and
+ * must not pay for it before it has lived for a while. */
+#define _GNU_SOURCE
+#include "thread.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STOP_TIMEOUT 1000000000 /* ns: how long the end of the process may have to wait for a call under way */
+
+static struct {
+    Thread thread;
+    _Atomic(PyObject *) callback;
+    int64_t deadline; /* CLOCK_MONOTONIC, ns */
+} later;
+
+/* A descriptor table of the thread's own: what is opened on it the program neither sees nor closes, and nothing
+ * said there is heard. False where the kernel cannot do that. */
+static int
+unshare_descriptors(void)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, 3U, ~0U, 2U) != 0) { /* 2: CLOSE_RANGE_UNSHARE */
+        return 0;
+    }
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 3 && null >= 0; fd++) {
+        (void)dup2(null, fd);
+    }
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+static void
+call(void)
+{
+    atomic_fetch_add(&vmscope_own_states, 1);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (!vmscope_thread_is_stopping(&later.thread)) { /* a stop may have come while this waited for the GIL */
+        PyObject *callback = atomic_exchange(&later.callback, NULL);
+        PyObject *result = callback == NULL ? NULL : PyObject_CallNoArgs(callback);
+        PyErr_Clear(); /* it reports its own failures; a host is never troubled */
+        Py_XDECREF(result);
+        Py_XDECREF(callback);
+    }
+    PyGILState_Release(gil);
+}
+
+static void
+wait_and_call(PyObject *Py_UNUSED(owner))
+{
+    do {
+        int64_t left = later.deadline - vmscope_now();
+        if (left <= 0 || !vmscope_thread_wait(&later.thread, left)) {
+            int own = unshare_descriptors();
+            call();
+            if (own) { /* the thread would be counted for a moment longer */
+                vmscope_thread_unshare_files();
+            }
+            vmscope_thread_finish(&later.thread);
+        }
+    } while (!vmscope_thread_leave(&later.thread));
+}
+
+static PyObject *
+call_later(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    long long delay;
+    PyObject *callback;
+    if (!PyArg_ParseTuple(args, "LO:call_later", &delay, &callback)) {
+        return NULL;
+    }
+    if (delay < 0) {
+        PyErr_SetString(PyExc_ValueError, "the delay is at least 0 ns");
+        return NULL;
+    }
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_RuntimeError, "a process has one region: only its main interpreter makes it");
+        return NULL;
+    }
+    if (!vmscope_thread_stop(&later.thread, STOP_TIMEOUT)) {
+        PyErr_SetString(PyExc_RuntimeError, "an earlier call is still under way");
+        return NULL;
+    }
+    later.deadline = vmscope_now() + delay;
+    Py_XDECREF(atomic_exchange(&later.callback, Py_NewRef(callback)));
+    if (vmscope_thread_start(&later.thread) < 0) {
+        Py_XDECREF(atomic_exchange(&later.callback, NULL));
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+cancel(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    int ended = vmscope_thread_stop(&later.thread, STOP_TIMEOUT);
+    Py_XDECREF(atomic_exchange(&later.callback, NULL));
+    return PyBool_FromLong(ended);
+}
+
+static PyMethodDef functions[] = {
+    {"call_later", call_later, METH_VARARGS,
+     "call_later(delay, callback): calls it once, on a thread of our own, in so many ns; not in a forked child. Takes the\n"
+     "place of a call that still waits. OSError where no thread can be started, RuntimeError in a sub-interpreter."},
+    {"cancel_call", cancel, METH_NOARGS, "No call comes any more; one under way is waited for. False if that took too long."},
+    {NULL},
+};
+
+int
+vmscope_add_later(PyObject *module)
+{
+    if (later.thread.body == NULL) { /* a sub-interpreter's import comes second */
+        vmscope_thread_init(&later.thread, Py_None, LATER_THREAD, wait_and_call);
+    }
+    return PyModule_AddFunctions(module, functions);
+}
