@@ -267,3 +267,23 @@ def test_reading_a_region_that_is_gone(fleet: list[VM]) -> None:
     os.truncate(fleet[0].path, 0)
     with pytest.raises(StaleRegion):
         fleet[0].values()
+
+
+def test_closing_leaves_nothing(tmp_path: Path) -> None:
+    """No descriptor and no mapping, neither of what was read nor of what was refused."""
+    publish(tmp_path, os.getpid(), cpython(os.getpid()))
+    publish(tmp_path, os.getppid(), b"\xca\xfe\xc0\xc0" + bytes(4092))
+    publish(tmp_path, 1, b"too short")
+    publish(tmp_path, os.getpid(), cpython(os.getpid(), ticks=1), user="other")
+
+    def held() -> tuple[int, int]:
+        with open("/proc/self/maps") as maps:
+            return len(os.listdir("/proc/self/fd")), sum("hsperfdata_" in line for line in maps)
+
+    before = held()
+    for stale in (False, True) * 20:
+        for found in vms(tmp=str(tmp_path), stale=stale):
+            found.values()
+            found.close()
+            del found  # closing one's own does nothing: it goes with its last reference
+    assert held() == before

@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 from tests import corpus
+from tests.fuzz import mutate
 from tests.published import CONSTANT, entries, image, region
 from vmscope import native
 from vmscope.errors import FormatError, StaleRegion
 from vmscope.native import mapping as twin
+from vmscope.reader import snapshot
 from vmscope.reader.snapshot import RETRIES, Reader
 from vmscope.wire import decode, encode
 
@@ -273,6 +275,29 @@ def test_an_entry_that_is_there_before_the_prologue_counts_it(read: Open, path: 
     writer.add(number("two", 2))
     writer.add(number("three", 3))
     assert reader.values() == {"one": 1, "two": 2, "three": 3}
+
+
+def test_damaged_regions(read: Open, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the prologue says of its size: the values that the decoder finds in all of it, or its error."""
+    monkeypatch.setattr(snapshot, "_PAUSES", (0.0,) * RETRIES)
+    readable = 0
+    for number in range(600):
+        data = mutate.mutant(3, number)
+        path.write_bytes(data)
+        try:
+            wanted: object = decode.decode(data).values(data)
+        except FormatError as error:
+            wanted = type(error)
+        reader = read(path)
+        for _ in range(4):
+            try:
+                found: object = reader.values()
+            except FormatError as error:
+                found = type(error)
+            assert found == wanted, number
+        readable += isinstance(wanted, dict)
+        reader.mapping.close()
+    assert 150 < readable < 500
 
 
 # -- regions that end or begin anew ---------------------------------------------------------------
