@@ -10,8 +10,8 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.counters import constant, counter, gauge, text
-    from vmscope.counters.kinds import Constant, Counter, Gauge, Text
+    from vmscope.counters import constant, counter, gauge, histogram, text
+    from vmscope.counters.kinds import Constant, Counter, Gauge, Histogram, Text
     from vmscope.errors import VMScopeError
     from vmscope.reader import vm, vms
     from vmscope.reader.machine import VM
@@ -23,6 +23,7 @@ __all__ = [
     "Constant",
     "Counter",
     "Gauge",
+    "Histogram",
     "Status",
     "Text",
     "Units",
@@ -32,6 +33,7 @@ __all__ = [
     "constant",
     "counter",
     "gauge",
+    "histogram",
     "start",
     "status",
     "stop",
@@ -41,8 +43,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "counters": ("constant", "counter", "gauge", "text"),
-    "counters.kinds": ("Constant", "Counter", "Gauge", "Text"),
+    "counters": ("constant", "counter", "gauge", "histogram", "text"),
+    "counters.kinds": ("Constant", "Counter", "Gauge", "Histogram", "Text"),
     "errors": ("VMScopeError",),
     "reader": ("vm", "vms"),
     "reader.machine": ("VM",),

@@ -211,7 +211,6 @@ class VirtualMachine:
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""
         self._lock = RLock()
-        REGISTRY.after_fork()
         region, self.region = self.region, None
         if region is not None and region.file is not None:
             region.file.abandon()

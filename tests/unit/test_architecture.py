@@ -26,8 +26,8 @@ HEAVY = frozenset(
 
 # The public face. A name leaves it only with a deprecation, and comes to it with a page of documentation.
 PUBLIC = (
-    "VM Constant Counter Gauge Status Text Units VMScopeError Variability __version__ "
-    "constant counter gauge start status stop text vm vms"
+    "VM Constant Counter Gauge Histogram Status Text Units VMScopeError Variability __version__ "
+    "constant counter gauge histogram start status stop text vm vms"
 ).split()
 
 FAST = [

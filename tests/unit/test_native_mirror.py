@@ -53,7 +53,7 @@ def entry(size: int) -> bytes:
 def show(mirror: Any, slot: Any) -> int:
     """Appends an entry for the slot; where its value stands."""
     start = mirror.used or 32
-    assert mirror.append(entry(getattr(slot, "capacity", 7) + 1), slot, 8)
+    assert mirror.append(entry(getattr(slot, "capacity", 7) + 1), 1, ((slot, 0, 8),))
     return int(start) + 8
 
 
@@ -66,7 +66,7 @@ def open_file(mirror: Any, path: Path) -> None:
 def test_the_image_shows_the_slots(native: Any, mirror: Any) -> None:
     counter, gauge, text = native.CounterSlot(), native.GaugeSlot(), native.TextSlot(10)
     first = show(mirror, counter)
-    assert mirror.append(entry(5000), None, 8)
+    assert mirror.append(entry(5000), 1, ())
     second, third = show(mirror, gauge), show(mirror, text)
     assert (first, second, third) == (FIRST, 5064, 5080)
     counter.add(3)
@@ -94,7 +94,7 @@ def test_many_slots(native: Any) -> None:
 def test_an_entry_is_appended_whole(native: Any, mirror: Any) -> None:
     assert (mirror.used, mirror.num_entries, mirror.overflow) == (0, 0, 0)
     data = bytes(range(4, 36))
-    assert mirror.append(data, None, 8)
+    assert mirror.append(data, 1, ())
     mirror.refresh()
     assert bytes(mirror.image[32:64]) == data
     assert (mirror.used, mirror.num_entries, mirror.overflow) == (64, 1, 0)
@@ -104,33 +104,72 @@ def test_an_entry_is_appended_whole(native: Any, mirror: Any) -> None:
 def test_what_does_not_fit_is_counted(native: Any, mirror: Any) -> None:
     """HotSpot's rule: the last byte of the region stays free, and a smaller entry may still come."""
     room = CAPACITY - 32
-    assert not mirror.append(entry(room - 8), None, 8)
+    assert not mirror.append(entry(room - 8), 1, ())
     assert (mirror.used, mirror.num_entries, mirror.overflow) == (0, 0, room)
-    assert mirror.append(entry(room - 24), None, 8)
+    assert mirror.append(entry(room - 24), 1, ())
     assert (mirror.used, mirror.num_entries, mirror.overflow) == (CAPACITY - 16, 1, room)
-    assert not mirror.append(entry(8), None, 8)
-    assert mirror.append(entry(0), None, 8)
+    assert not mirror.append(entry(8), 1, ())
+    assert mirror.append(entry(0), 1, ())
     assert (mirror.used, mirror.num_entries, mirror.overflow) == (CAPACITY - 8, 2, room + 16)
 
 
 @pytest.mark.parametrize("offset", [0, 3, 9, 16, 24, -8])
 def test_no_value_outside_its_entry(native: Any, mirror: Any, offset: int) -> None:
     with pytest.raises(ValueError, match="offset"):
-        mirror.append(entry(8), native.CounterSlot(), offset)
+        mirror.append(entry(8), 1, ((native.CounterSlot(), 0, offset),))
     assert mirror.num_entries == 0
 
 
+def test_a_family_is_appended_whole_or_not_at_all(native: Any, mirror: Any) -> None:
+    histogram = native.HistogramSlot([1, 2])
+    bindings = tuple((histogram, cell, 8 + 16 * cell) for cell in range(4))
+    assert mirror.append(entry(8) * 4, 4, bindings)
+    histogram.observe(1.5)
+    histogram.observe(3)
+    mirror.refresh()
+    assert (mirror.used, mirror.num_entries) == (32 + 4 * 16, 4)
+    assert [long_at(mirror.image, FIRST + 16 * cell) for cell in range(4)] == [4_500_000_000, 0, 1, 1]
+    assert mirror.append(entry(CAPACITY - mirror.used - 32 - 8), 1, ())
+    assert not mirror.append(entry(8) * 4, 4, bindings)
+    assert (mirror.overflow, mirror.num_entries) == (4 * 16, 5)
+
+
+def test_bindings_fill_chunks(native: Any, mirror: Any) -> None:
+    slots = [native.HistogramSlot(range(97)) for _ in range(5)]
+    for slot in slots:
+        assert mirror.append(entry(8) * 99, 99, tuple((slot, cell, 8 + 16 * cell) for cell in range(99)))
+        slot.observe(98)
+    mirror.refresh()
+    for number in range(5):
+        assert long_at(mirror.image, FIRST + 16 * (99 * number + 98)) == 1
+
+
+@pytest.mark.parametrize("binding", [(0, 8), 5, ("x", 0, 8), (None, 0, 8)])
+def test_a_binding_is_a_slot_a_cell_and_an_offset(mirror: Any, binding: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        mirror.append(entry(8), 1, (binding,))
+    assert mirror.used == 0
+
+
+@pytest.mark.parametrize("cell", [-1, 4])
+def test_a_cell_that_the_slot_lacks(native: Any, mirror: Any, cell: int) -> None:
+    with pytest.raises(ValueError, match="cell"):
+        mirror.append(entry(8), 1, ((native.HistogramSlot([1, 2]), cell, 8),))
+    with pytest.raises(ValueError, match="cell"):
+        mirror.append(entry(8), 1, ((native.CounterSlot(), 1, 8),))
+
+
 def test_no_text_outside_its_entry(native: Any, mirror: Any) -> None:
-    assert mirror.append(entry(8), native.TextSlot(7), 8)
+    assert mirror.append(entry(8), 1, ((native.TextSlot(7), 0, 8),))
     with pytest.raises(ValueError, match="offset"):
-        mirror.append(entry(8), native.TextSlot(8), 8)
-    with pytest.raises(ValueError, match="entry"):
-        mirror.append(bytes(15), None, 8)
+        mirror.append(entry(8), 1, ((native.TextSlot(8), 0, 8),))
+    with pytest.raises(ValueError, match="whole entries"):
+        mirror.append(bytes(15), 1, ())
 
 
 def test_only_slots_are_shown(mirror: Any) -> None:
     with pytest.raises(TypeError):
-        mirror.append(entry(8), 5, 8)
+        mirror.append(entry(8), 1, ((5, 0, 8),))
     with pytest.raises(TypeError):
         mirror.set_clock("x")
 
@@ -178,7 +217,7 @@ def test_new_entries_come_whole(native: Any, mirror: Any, tmp_path: Path) -> Non
     with path.open("rb", buffering=0) as file:
         for i in range(200):
             body = bytes([i % 255 + 1]) * 28
-            assert mirror.append(struct.pack("=i", 32) + body, None, 8)
+            assert mirror.append(struct.pack("=i", 32) + body, 1, ())
             end = time.monotonic() + 5
             while seen <= i and time.monotonic() < end:
                 data = os.pread(file.fileno(), CAPACITY, 0)
@@ -191,11 +230,11 @@ def test_new_entries_come_whole(native: Any, mirror: Any, tmp_path: Path) -> Non
 
 def test_the_prologue_follows(native: Any, mirror: Any, tmp_path: Path) -> None:
     path = tmp_path / "region"
-    assert mirror.append(entry(0), None, 8)
+    assert mirror.append(entry(0), 1, ())
     open_file(mirror, path)
     mirror.start(1 * MS)
-    assert not mirror.append(entry(CAPACITY), None, 8)
-    assert mirror.append(entry(0), None, 8)
+    assert not mirror.append(entry(CAPACITY), 1, ())
+    assert mirror.append(entry(0), 1, ())
     eventually(lambda: struct.unpack_from("=ii", path.read_bytes(), 8) == (48, CAPACITY + 8))
     eventually(lambda: struct.unpack_from("=i", path.read_bytes(), 28) == (2,))
     assert long_at(path.read_bytes(), 16) > 0

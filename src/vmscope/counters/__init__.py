@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from vmscope.counters.registry import REGISTRY
 
-counter, gauge, text, constant = REGISTRY.counter, REGISTRY.gauge, REGISTRY.text, REGISTRY.constant
+counter, gauge, histogram = REGISTRY.counter, REGISTRY.gauge, REGISTRY.histogram
+text, constant = REGISTRY.text, REGISTRY.constant

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from _thread import RLock
 
-from vmscope import native
-from vmscope.counters.kinds import NONE, Constant, Counter, Gauge, Text
+from vmscope.counters.kinds import NONE, TICKS, Constant, Counter, Gauge, Histogram, Text
 from vmscope.errors import CounterExistsError, CounterNameError
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from vmscope.memory.region import Region
 
-    AnyCounter = Counter | Gauge | Text | Constant
+    AnyCounter = Counter | Gauge | Histogram | Text | Constant
 
 
 class Registry:
@@ -25,6 +25,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._counters: dict[str, AnyCounter] = {}
+        self._parts: dict[str, Histogram] = {}  # by the names of their entries
         self._region: Region | None = None
         self._lock = RLock()
 
@@ -42,7 +43,7 @@ class Registry:
         """
         found = self._counters.get(name)
         if found is None:
-            found = self._add(Counter(_checked(name), units))
+            found = self._add(Counter(_checked(name), units, self))
         if type(found) is not Counter or found.units != units:
             raise _exists(found, "counter")
         return found
@@ -51,9 +52,23 @@ class Registry:
         """A number that goes up and down. Raises as `counter` does."""
         found = self._counters.get(name)
         if found is None:
-            found = self._add(Gauge(_checked(name), units))
+            found = self._add(Gauge(_checked(name), units, self))
         if type(found) is not Gauge or found.units != units:
             raise _exists(found, "gauge")
+        return found
+
+    def histogram(self, name: str, *, bounds: Iterable[float], units: int = TICKS) -> Histogram:
+        """Counts values up to each of 1 to 100 growing `bounds`. Units: of what is observed; TICKS are seconds.
+
+        Raises ValueError for bounds that do not grow or are not finite, TypeError for those that are no numbers,
+        the rest as `counter` does.
+        """
+        wanted = tuple(bounds)
+        found = self._counters.get(name)
+        if found is None:
+            found = self._add(Histogram(_checked(name), wanted, units, self))
+        if type(found) is not Histogram or (found.bounds, found.units) != (tuple(map(float, wanted)), units):
+            raise _exists(found, "histogram")
         return found
 
     def text(self, name: str, *, capacity: int = 64) -> Text:
@@ -82,7 +97,7 @@ class Registry:
             ordered |= self._counters  # nothing is called from here to the next line: no counter comes in between
             self._region = region
             for counter in ordered.values():
-                _show(counter, region)
+                region.allocate(counter.entries())
 
     def detach(self) -> None:
         """The region is about to go; the counters stay."""
@@ -100,25 +115,35 @@ class Registry:
         self._lock = RLock()
         self._region = None
         for counter in self:
-            if isinstance(counter, native.LongSlot):
-                counter._restore(0)
+            if not isinstance(counter, (Text, Constant)):
+                counter._reset()
 
     def _add(self, counter: AnyCounter) -> AnyCounter:
         with self._lock:
+            parts = self._parts
+            if counter.name in parts:
+                raise CounterExistsError(
+                    f"{counter.name} is an entry of the histogram {parts[counter.name].name}",
+                    hint="choose another name",
+                )
             found = self._counters.setdefault(counter.name, counter)
+            if isinstance(counter, Histogram) and found is counter:
+                self._claim(counter)
             if found is counter and self._region is not None:
-                _show(counter, self._region)
+                self._region.allocate(counter.entries())
             return found
 
-
-def _show(counter: AnyCounter, region: Region) -> None:
-    region.allocate(
-        counter.name,
-        counter.entry_value,
-        units=counter.units,
-        variability=counter.variability,
-        slot=None if isinstance(counter, Constant) else counter,
-    )
+    def _claim(self, histogram: Histogram) -> None:
+        """Nothing else can be called as its entries are."""
+        names = [entry[0] for entry in histogram.entries()]
+        for name in names:
+            if name in self._counters or name in self._parts:
+                del self._counters[histogram.name]
+                raise CounterExistsError(
+                    f"{name} exists, as which the histogram {histogram.name} would need an entry",
+                    hint="choose another name",
+                )
+        self._parts.update(dict.fromkeys(names, histogram))
 
 
 def _checked(name: str) -> str:
@@ -128,11 +153,11 @@ def _checked(name: str) -> str:
 
 
 def _exists(found: AnyCounter, wanted: str) -> CounterExistsError:
-    kind = type(found).__name__.lower()
     return CounterExistsError(
-        f"{found.name} exists as a {kind} and cannot be this {wanted}",
+        f"{found.name} exists as a {type(found).__name__.lower()} and cannot be this {wanted}",
         hint="choose another name, or ask for it as it is",
     )
 
 
 REGISTRY = Registry()
+os.register_at_fork(after_in_child=REGISTRY.after_fork)

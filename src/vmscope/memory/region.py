@@ -13,6 +13,14 @@ from vmscope import native
 from vmscope.memory import _directory, _file, _stale
 from vmscope.wire import encode
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    # Name; value until the mirror's next visit, an int for a J scalar, bytes for a string; units; variability; the
+    # slot whose value it shows (None: a constant), and which of its cells.
+    Entry = tuple[str, int | bytes, int, int, native.Slot | None, int]
+
 PROLOGUE = 32
 _ACCESSIBLE = 7
 _LONG, _BYTE = ord("J"), ord("B")
@@ -33,23 +41,20 @@ class Region:
         self.mirror.image[:PROLOGUE] = encode.prologue()
         self.file: _file.RegionFile | None = None
 
-    def allocate(
-        self,
-        name: str,
-        value: int | bytes,
-        *,
-        units: int,
-        variability: int,
-        slot: native.LongSlot | native.TextSlot | None = None,
-    ) -> bool:
-        """Appends an entry; from then on it shows the slot's value. False when it did not fit.
+    def allocate(self, entries: Sequence[Entry]) -> bool:
+        """Appends the entries of one counter; from then on they show its values. False when they did not fit.
 
-        `value` stands there until the mirror's next visit: an int for a J scalar, bytes for a string. Space is
-        taken and written in one step: a signal handler or a destructor that allocates comes before or after.
+        They all stand there or none. Space is taken and written in one step: a signal handler or a destructor that
+        allocates comes before or after.
         """
-        capacity = slot.capacity + 1 if isinstance(slot, native.TextSlot) else 0
-        entry = encode.entry(name, units=units, variability=variability, value=value, capacity=capacity)
-        return self.mirror.append(entry, slot, encode.data_offset(name, _LONG if isinstance(value, int) else _BYTE))
+        data, bindings = b"", []
+        for name, value, units, variability, slot, cell in entries:
+            capacity = slot.capacity + 1 if isinstance(slot, native.TextSlot) else 0
+            start = len(data) + encode.data_offset(name, _LONG if isinstance(value, int) else _BYTE)
+            data += encode.entry(name, units=units, variability=variability, value=value, capacity=capacity)
+            if slot is not None:
+                bindings.append((slot, cell, start))
+        return self.mirror.append(data, len(entries), tuple(bindings))
 
     def set_accessible(self) -> None:
         """Says that start-up is over: readers may look."""

@@ -28,7 +28,7 @@ static int
 refresh_long(Mirror *self, Binding *binding)
 {
     _Atomic int64_t *word = (_Atomic int64_t *)(self->image + binding->offset);
-    int64_t value = atomic_load_explicit(&((LongSlot *)binding->slot)->value, memory_order_relaxed);
+    int64_t value = atomic_load_explicit(binding->value, memory_order_relaxed);
     if (value == atomic_load_explicit(word, memory_order_relaxed)) {
         return 0;
     }
@@ -66,7 +66,7 @@ vmscope_refresh_image(Mirror *self, uint64_t *scratch)
             chunk = chunk->next;
         }
         Binding *binding = &chunk->bindings[i % CHUNK];
-        changed |= binding->is_text ? refresh_text(self, binding, scratch) : refresh_long(self, binding);
+        changed |= binding->value == NULL ? refresh_text(self, binding, scratch) : refresh_long(self, binding);
     }
     return changed;
 }

@@ -97,13 +97,14 @@ get_int32(const unsigned char *at)
     return value;
 }
 
-/* Room for one more binding; 0, or -1 with MemoryError. */
+/* Room for `more` bindings; 0, or -1 with MemoryError. */
 static int
-reserve_binding(Mirror *self, size_t count)
+reserve_bindings(Mirror *self, size_t more)
 {
-    if (count != 0 && count % CHUNK == 0 && self->last->next == NULL) {
-        self->last->next = PyMem_RawCalloc(1, sizeof *self->last);
-        if (self->last->next == NULL) {
+    size_t count = atomic_load(&self->count);
+    size_t room = count == 0 ? CHUNK : (CHUNK - count % CHUNK) % CHUNK;
+    for (Chunk *chunk = self->last; room < more; chunk = chunk->next, room += CHUNK) {
+        if (chunk->next == NULL && (chunk->next = PyMem_RawCalloc(1, sizeof *chunk)) == NULL) {
             PyErr_NoMemory();
             return -1;
         }
@@ -112,62 +113,120 @@ reserve_binding(Mirror *self, size_t count)
 }
 
 static void
-bind(Mirror *self, size_t count, PyObject *slot, size_t offset, int is_text)
+bind(Mirror *self, Binding binding)
 {
+    size_t count = atomic_load(&self->count);
     if (count != 0 && count % CHUNK == 0) {
         self->last = self->last->next;
     }
-    Binding *binding = &self->last->bindings[count % CHUNK];
-    *binding = (Binding){.slot = Py_NewRef(slot), .offset = (uint32_t)offset, .is_text = is_text};
-    binding->sequence = 1; /* no finished text has an odd number: the first visit copies */
+    Py_INCREF(binding.slot);
+    self->last->bindings[count % CHUNK] = binding;
     atomic_store_explicit(&self->count, count + 1, memory_order_release);
 }
 
-/* In one go, in which neither a signal handler nor a destructor runs: a half-made entry is never left. */
+/* A binding from (slot, cell, offset), the offset within entries of `length` bytes; -1 with an exception set. */
+static int
+read_binding(NativeState *state, PyObject *item, size_t length, Binding *out)
+{
+    PyObject *slot;
+    Py_ssize_t index, offset;
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "a binding is a tuple (slot, cell, offset)");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "Onn:append", &slot, &index, &offset)) {
+        return -1;
+    }
+    size_t size = sizeof(int64_t), cells = 1;
+    *out = (Binding){.slot = slot, .offset = (uint32_t)offset, .sequence = 1}; /* odd: the first visit copies a text */
+    if (PyObject_TypeCheck(slot, state->text_slot)) {
+        size = (size_t)((TextSlot *)slot)->capacity + 1;
+    } else if (PyObject_TypeCheck(slot, state->long_slot)) {
+        out->value = &((LongSlot *)slot)->value;
+    } else if (PyObject_TypeCheck(slot, state->histogram_slot)) {
+        out->value = ((HistogramSlot *)slot)->cells;
+        cells = ((HistogramSlot *)slot)->bound_count + 2;
+    } else {
+        PyErr_Format(PyExc_TypeError, "append() binds slots, not %.100s", Py_TYPE(slot)->tp_name);
+        return -1;
+    }
+    if (index < 0 || (size_t)index >= cells) {
+        PyErr_Format(PyExc_ValueError, "the slot has no cell %zd", index);
+        return -1;
+    }
+    if (offset < 4 || (size_t)offset > length || size > length - (size_t)offset ||
+        (out->value != NULL && offset % 8 != 0)) {
+        PyErr_Format(PyExc_ValueError, "no value of %zu bytes can stand at offset %zd of entries of %zu bytes", size,
+                     offset, length);
+        return -1;
+    }
+    if (out->value != NULL) {
+        out->value += index;
+    }
+    return 0;
+}
+
+/* Adds the entries where they fit; under the mutex. */
+static int
+append_entries(Mirror *self, const char *entries, size_t length, int count, const Binding *bindings, size_t bound)
+{
+    unsigned char *prologue = self->image;
+    if (length >= self->capacity - self->used) {
+        put_int32(prologue + PROLOGUE_OVERFLOW, get_int32(prologue + PROLOGUE_OVERFLOW) + (int32_t)length);
+        return 0;
+    }
+    int64_t stamp = vmscope_now() - self->epoch;
+    memcpy(self->image + self->used, entries, length);
+    for (size_t i = 0; i < bound; i++) {
+        Binding binding = bindings[i];
+        binding.offset += self->used;
+        bind(self, binding);
+    }
+    self->used += (uint32_t)length;
+    put_int32(prologue + PROLOGUE_USED, (int32_t)self->used);
+    put_int32(prologue + PROLOGUE_NUM_ENTRIES, get_int32(prologue + PROLOGUE_NUM_ENTRIES) + count);
+    memcpy(prologue + PROLOGUE_MOD_TIME_STAMP, &stamp, sizeof stamp);
+    vmscope_thread_kick(&self->thread);
+    return 1;
+}
+
+/* In one go, in which neither a signal handler nor a destructor runs: half-made entries are never left, and of a
+ * family that belongs together all or none are there. */
 static PyObject *
 mirror_append(PyObject *object, PyObject *args)
 {
     Mirror *self = (Mirror *)object;
-    PyObject *slot;
-    const char *entry;
-    Py_ssize_t length, data_offset;
     NativeState *state = vmscope_state_of(object);
-    if (state == NULL || !PyArg_ParseTuple(args, "y#On:append", &entry, &length, &slot, &data_offset)) {
+    PyObject *items;
+    const char *entries;
+    Py_ssize_t length;
+    int count;
+    if (state == NULL || !PyArg_ParseTuple(args, "y#iO!:append", &entries, &length, &count, &PyTuple_Type, &items)) {
         return NULL;
     }
-    int is_text = PyObject_TypeCheck(slot, state->text_slot);
-    if (slot != Py_None && !is_text && !PyObject_TypeCheck(slot, state->long_slot)) {
-        return PyErr_Format(PyExc_TypeError, "append() takes a slot or None, not %.100s", Py_TYPE(slot)->tp_name);
+    if (length < 8 || length % 8 != 0 || count < 1) {
+        return PyErr_Format(PyExc_ValueError, "%zd bytes are not %d whole entries", length, count);
     }
-    size_t size = slot == Py_None ? 0 : is_text ? (size_t)((TextSlot *)slot)->capacity + 1 : sizeof(int64_t);
-    if (length < 8 || length % 8 != 0 || data_offset < 4 || (size_t)data_offset + size > (size_t)length ||
-        (size == sizeof(int64_t) && !is_text && data_offset % 8 != 0)) {
-        return PyErr_Format(PyExc_ValueError, "no value of %zu bytes can stand at offset %zd of an entry of %zd",
-                            size, data_offset, length);
+    size_t bound = (size_t)PyTuple_GET_SIZE(items);
+    Binding *bindings = PyMem_Malloc((bound + 1) * sizeof *bindings);
+    if (bindings == NULL) {
+        return PyErr_NoMemory();
     }
-    size_t count = atomic_load(&self->count);
-    if (slot != Py_None && reserve_binding(self, count) < 0) {
-        return NULL;
-    }
-    pthread_mutex_lock(&self->thread.mutex);
-    unsigned char *prologue = self->image;
-    int fits = (size_t)length < self->capacity - self->used;
-    if (fits) {
-        int64_t stamp = vmscope_now() - self->epoch;
-        memcpy(self->image + self->used, entry, (size_t)length);
-        if (slot != Py_None) {
-            bind(self, count, slot, self->used + (size_t)data_offset, is_text);
+    PyObject *result = NULL;
+    for (size_t i = 0; i < bound; i++) {
+        if (read_binding(state, PyTuple_GET_ITEM(items, (Py_ssize_t)i), (size_t)length, &bindings[i]) < 0) {
+            goto done;
         }
-        self->used += (uint32_t)length;
-        put_int32(prologue + PROLOGUE_USED, (int32_t)self->used);
-        put_int32(prologue + PROLOGUE_NUM_ENTRIES, get_int32(prologue + PROLOGUE_NUM_ENTRIES) + 1);
-        memcpy(prologue + PROLOGUE_MOD_TIME_STAMP, &stamp, sizeof stamp);
-        vmscope_thread_kick(&self->thread);
-    } else {
-        put_int32(prologue + PROLOGUE_OVERFLOW, get_int32(prologue + PROLOGUE_OVERFLOW) + (int32_t)length);
     }
-    pthread_mutex_unlock(&self->thread.mutex);
-    return PyBool_FromLong(fits);
+    if (reserve_bindings(self, bound) == 0) {
+        pthread_mutex_lock(&self->thread.mutex);
+        int fits = append_entries(self, entries, (size_t)length, count, bindings, bound);
+        pthread_mutex_unlock(&self->thread.mutex);
+        result = PyBool_FromLong(fits);
+    }
+done:
+    PyMem_Free(bindings);
+    return result;
 }
 
 static PyObject *
@@ -303,8 +362,8 @@ mirror_error(PyObject *object, void *Py_UNUSED(closure))
 
 static PyMethodDef mirror_methods[] = {
     {"append", mirror_append, METH_VARARGS,
-     "append(entry, slot, data_offset): a whole entry, which shows the slot's value (None: a constant) from now on; "
-     "False if it did not fit and was counted as overflow."},
+     "append(entries, count, bindings): whole entries, all or none; a binding (slot, cell, offset) says which value "
+     "stands where in them from now on. False if they did not fit and were counted as overflow."},
     {"set_clock", mirror_set_clock, METH_O, "Makes a bound slot show the ns since the epoch, at each visit."},
     {"refresh", mirror_refresh, METH_NOARGS, "Copies the slots into the image now."},
     {"set_file", mirror_set_file, METH_VARARGS,

@@ -19,10 +19,10 @@
 #define TEXT_WORDS (VMSCOPE_MAX_TEXT / 8 + 1)
 
 typedef struct {
-    PyObject *slot; /* a strong reference, kept until the mirror goes */
+    PyObject *slot;         /* a strong reference, kept until the mirror goes */
+    _Atomic int64_t *value; /* in the slot; NULL: it is a text */
     uint32_t offset;
     uint32_t sequence; /* of the text that the image has */
-    int is_text;
 } Binding;
 
 typedef struct Chunk {

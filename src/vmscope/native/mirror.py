@@ -8,9 +8,15 @@ from _thread import RLock
 from struct import Struct
 from time import monotonic_ns
 
+from vmscope.native.histogram import HistogramSlot
 from vmscope.native.lockmap import lock_file
 from vmscope.native.slots import LongSlot, TextSlot
 from vmscope.native.thread import Thread, resume
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Slot = LongSlot | TextSlot | HistogramSlot
+    Binding = tuple[Slot, int, int]
 
 __all__ = ["Mirror"]
 
@@ -37,7 +43,7 @@ class Mirror(Thread):
         self._lock = RLock()
         self._top = self._published = _PROLOGUE
         self._stamp = 0
-        self._bindings: tuple[tuple[LongSlot | TextSlot, int], ...] = ()
+        self._bindings: tuple[tuple[int, tuple[Binding, ...]], ...] = ()
         self._clock: LongSlot | None = None
         self._in_file = b""  # the image as the file has it
         self._path: bytes | None = None
@@ -50,32 +56,38 @@ class Mirror(Thread):
         """Bytes in use, the prologue included; 0 until the first entry."""
         return self._top if self.num_entries else 0
 
-    def append(self, entry: bytes, slot: LongSlot | TextSlot | None, data_offset: int, /) -> bool:
-        """A whole entry, which shows the slot's value (None: a constant) from now on.
+    def append(self, entries: bytes, count: int, bindings: tuple[Binding, ...], /) -> bool:
+        """Whole entries, all or none; a binding (slot, cell, offset) says which value stands where in them.
 
-        False if it did not fit and was counted as overflow.
+        False if they did not fit and were counted as overflow.
         """
-        if not isinstance(slot, (LongSlot, TextSlot, type(None))):
-            raise TypeError(f"append() takes a slot or None, not {type(slot).__name__}")
-        length = len(entry)
-        size, alignment = 0, 1
-        if slot is not None:
-            size, alignment = (slot.capacity + 1, 1) if isinstance(slot, TextSlot) else (8, 8)
-        if length < 8 or length % 8 or data_offset < 4 or data_offset + size > length or data_offset % alignment:
-            raise ValueError(f"no value of {size} bytes can stand at offset {data_offset} of an entry of {length}")
+        length = len(entries)
+        if length < 8 or length % 8 or count < 1:
+            raise ValueError(f"{length} bytes are not {count} whole entries")
+        for slot, cell, offset in bindings:
+            size, cells, alignment = 8, 1, 8
+            if isinstance(slot, TextSlot):
+                size, alignment = slot.capacity + 1, 1
+            elif isinstance(slot, HistogramSlot):
+                cells = len(slot.cells)
+            elif not isinstance(slot, LongSlot):
+                raise TypeError(f"append() binds slots, not {type(slot).__name__}")
+            if not 0 <= cell < cells:
+                raise ValueError(f"the slot has no cell {cell}")
+            if offset < 4 or offset + size > length or offset % alignment:
+                raise ValueError(f"no value of {size} bytes can stand at offset {offset} of entries of {length} bytes")
         stamp = monotonic_ns() - self._epoch
         image, capacity = self.image, len(self.image)
         with self._lock:
-            # Nothing is called until the entry stands: no signal handler runs in between, and no other thread.
+            # Nothing is called until the entries stand: no signal handler runs in between, and no other thread.
             start = self._top
             end = start + length
             if fits := end < capacity:
                 self._top = end
-                image[start:end] = entry
-                self.num_entries += 1
+                image[start:end] = entries
+                self.num_entries += count
                 self._stamp = stamp
-                if slot is not None:
-                    self._bindings += ((slot, start + data_offset),)
+                self._bindings += ((start, bindings),)
             else:
                 self.overflow += length
         if fits:
@@ -144,15 +156,13 @@ class Mirror(Thread):
             clock._restore(monotonic_ns() - self._epoch)
         with self._lock:
             _FIELDS.pack_into(image, _USED, self.used, self.overflow, self._stamp, _ENTRY_OFFSET, self.num_entries)
-        for slot, offset in self._bindings:
-            if isinstance(slot, TextSlot):
-                encoded = slot.value.encode().ljust(slot.capacity, b"\0")
-            else:
-                encoded = _LONG.pack(slot.value)
-            target = image[offset : offset + len(encoded)]
-            if target != encoded:
-                target[:] = encoded  # one memcpy: a reader never sees pack_into's zeros
-                changed |= slot is not clock
+        for start, bindings in self._bindings:
+            for slot, cell, offset in bindings:
+                encoded = _encoded(slot, cell)
+                target = image[start + offset : start + offset + len(encoded)]
+                if target != encoded:
+                    target[:] = encoded  # one memcpy: a reader never sees pack_into's zeros
+                    changed |= slot is not clock
         return changed
 
     def _carry(self) -> bool:
@@ -204,6 +214,12 @@ class Mirror(Thread):
             self._published = used
         _write_range(self._fd, image[:_PROLOGUE], 0)
         self._in_file = image
+
+
+def _encoded(slot: Slot, cell: int) -> bytes:
+    if isinstance(slot, TextSlot):
+        return slot.value.encode().ljust(slot.capacity, b"\0")
+    return _LONG.pack(slot.value if isinstance(slot, LongSlot) else slot.cells[cell])
 
 
 def _write_range(fd: int, data: bytes | memoryview, offset: int) -> None:

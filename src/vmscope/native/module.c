@@ -5,8 +5,8 @@ static int
 native_exec(PyObject *module)
 {
     static int (*const parts[])(PyObject *) = {
-        vmscope_add_slots,     vmscope_add_thread,  vmscope_add_later, vmscope_add_mirror,
-        vmscope_add_collector, vmscope_add_lockmap, vmscope_add_scan,  vmscope_add_mapping,
+        vmscope_add_slots,     vmscope_add_histogram, vmscope_add_thread, vmscope_add_later,  vmscope_add_mirror,
+        vmscope_add_collector, vmscope_add_lockmap,   vmscope_add_scan,   vmscope_add_mapping,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i](module) < 0) {
@@ -22,6 +22,8 @@ native_traverse(PyObject *module, visitproc visit, void *arg)
     NativeState *state = vmscope_state(module);
     Py_VISIT(state->long_slot);
     Py_VISIT(state->text_slot);
+    Py_VISIT(state->histogram_slot);
+    Py_VISIT(state->timer);
     return 0;
 }
 
@@ -31,6 +33,8 @@ native_clear(PyObject *module)
     NativeState *state = vmscope_state(module);
     Py_CLEAR(state->long_slot);
     Py_CLEAR(state->text_slot);
+    Py_CLEAR(state->histogram_slot);
+    Py_CLEAR(state->timer);
     return 0;
 }
 

@@ -8,8 +8,18 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/* An int so small that its value stands in its head: all that most updates are given. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define VMSCOPE_IS_COMPACT(number) PyUnstable_Long_IsCompact((PyLongObject *)(number))
+#define VMSCOPE_COMPACT_VALUE(number) PyUnstable_Long_CompactValue((PyLongObject *)(number))
+#else
+#define VMSCOPE_IS_COMPACT(number) ((size_t)(Py_SIZE(number) + 1) <= 2)
+#define VMSCOPE_COMPACT_VALUE(number) (Py_SIZE(number) * (Py_ssize_t)((PyLongObject *)(number))->ob_digit[0])
+#endif
+
 /* Each part adds its types and functions to the module; 0, or -1 with an exception set. */
 int vmscope_add_slots(PyObject *module);
+int vmscope_add_histogram(PyObject *module);
 int vmscope_add_thread(PyObject *module);
 int vmscope_add_later(PyObject *module);
 int vmscope_add_mirror(PyObject *module);
@@ -22,6 +32,8 @@ int vmscope_add_mapping(PyObject *module);
 typedef struct {
     PyTypeObject *long_slot;
     PyTypeObject *text_slot;
+    PyTypeObject *histogram_slot;
+    PyTypeObject *timer;
 } NativeState;
 
 extern PyModuleDef vmscope_native_def;
@@ -53,11 +65,24 @@ vmscope_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base)
 
 #define VMSCOPE_MAX_TEXT 32768 /* bytes; the longest that -XX:PerfMaxStringConstLength allows */
 
-/* -- slots: the live values (slots.c); the mirror reads them without the GIL ---------------------- */
+/* -- labels (labels.c) ------------------------------------------------------------------------------ */
+
+typedef struct Children Children; /* of one slot, by their labels */
+
+/* The method labels(**labels) of the slot whose children stand at `where`: METH_FASTCALL | METH_KEYWORDS. */
+PyObject *vmscope_labels(PyObject *self, _Atomic(Children *) *where, PyObject *const *values, Py_ssize_t positional,
+                         PyObject *names);
+
+#define VMSCOPE_LABELS_DOC "labels(**labels): the counter of the same kind with these labels, always the same object."
+
+void vmscope_free_children(_Atomic(Children *) *where);
+
+/* -- slots: the live values (slots.c, histogram.c); the mirror reads them without the GIL ----------- */
 
 typedef struct {
     PyObject_HEAD
     _Atomic int64_t value;
+    _Atomic(Children *) children;
 } LongSlot;
 
 /* Text is guarded by a sequence number: odd while it is being written. `words` holds `capacity` bytes
@@ -69,6 +94,18 @@ typedef struct {
     uint32_t word_count;
     _Atomic uint64_t *words;
 } TextSlot;
+
+/* `cells` holds the sum, then a count for each of bound_count + 1 buckets. */
+typedef struct {
+    PyObject_HEAD
+    _Atomic int64_t *cells;
+    double *bounds; /* growing; behind the cells, in the same block */
+    size_t bound_count;
+    double scale; /* what one observed unit adds to the sum */
+    _Atomic(Children *) children;
+} HistogramSlot;
+
+#define VMSCOPE_MAX_BOUNDS 100
 
 /* Copies the text, padded with NULs to word_count words; 0, or -1 when a writer was at work. */
 int vmscope_text_copy(const TextSlot *slot, uint64_t *out);

@@ -13,12 +13,10 @@
 static inline int
 as_int64(PyObject *number, int64_t *out)
 {
-#if PY_VERSION_HEX >= 0x030C0000
-    if (PyLong_CheckExact(number) && PyUnstable_Long_IsCompact((PyLongObject *)number)) {
-        *out = PyUnstable_Long_CompactValue((PyLongObject *)number);
+    if (PyLong_CheckExact(number) && VMSCOPE_IS_COMPACT(number)) {
+        *out = VMSCOPE_COMPACT_VALUE(number);
         return 0;
     }
-#endif
     int64_t value = PyLong_AsLongLong(number);
     if (value == -1 && PyErr_Occurred()) {
         return -1;
@@ -35,6 +33,7 @@ long_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     LongSlot *self = (LongSlot *)type->tp_alloc(type, 0);
     if (self != NULL) {
         atomic_init(&self->value, 0);
+        atomic_init(&self->children, NULL);
     }
     return (PyObject *)self;
 }
@@ -45,6 +44,19 @@ slot_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
+}
+
+static void
+long_dealloc(PyObject *self)
+{
+    vmscope_free_children(&((LongSlot *)self)->children);
+    slot_dealloc(self);
+}
+
+static PyObject *
+long_labels(PyObject *self, PyObject *const *values, Py_ssize_t positional, PyObject *names)
+{
+    return vmscope_labels(self, &((LongSlot *)self)->children, values, positional, names);
 }
 
 static PyObject *
@@ -99,13 +111,22 @@ long_set(PyObject *self, PyObject *number)
 }
 
 static PyObject *
+long_reset(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    atomic_store_explicit(&((LongSlot *)self)->value, 0, memory_order_relaxed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 long_value(PyObject *self, void *Py_UNUSED(closure))
 {
     return PyLong_FromLongLong(atomic_load_explicit(&((LongSlot *)self)->value, memory_order_relaxed));
 }
 
 static PyMethodDef long_methods[] = {
-    {"_restore", long_set, METH_O, "Puts a value back, whatever the kind: for forked children and reloads."},
+    {"_restore", long_set, METH_O, "Puts a value back, whatever the kind."},
+    {"_reset", long_reset, METH_NOARGS, "Back to zero: for forked children."},
+    {"labels", (PyCFunction)(void (*)(void))long_labels, METH_FASTCALL | METH_KEYWORDS, VMSCOPE_LABELS_DOC},
     {NULL},
 };
 
@@ -131,7 +152,7 @@ static PyGetSetDef long_getset[] = {
 static PyType_Slot long_type_slots[] = {
     {Py_tp_doc, "One 64-bit number, read and written whole."},
     {Py_tp_new, long_new},
-    {Py_tp_dealloc, slot_dealloc},
+    {Py_tp_dealloc, long_dealloc},
     {Py_tp_methods, long_methods},
     {Py_tp_getset, long_getset},
     {0, NULL},

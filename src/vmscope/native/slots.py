@@ -10,6 +10,8 @@ import os
 from _thread import RLock
 from operator import index
 
+from vmscope.native.labels import Labelled
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
@@ -37,7 +39,14 @@ def _int64(number: int) -> int:
     return value
 
 
-class LongSlot:
+def add_cells(cells: list[int], bucket: int, amount: int) -> None:
+    """One more in a bucket of a histogram, and so much more in its sum."""
+    with _lock:
+        cells[0] = (cells[0] + amount - _LOW) % _RANGE + _LOW
+        cells[1 + bucket] += 1
+
+
+class LongSlot(Labelled):
     """One 64-bit number, read and written whole."""
 
     __slots__ = ("_value",)
@@ -45,6 +54,7 @@ class LongSlot:
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         self = super().__new__(cls)
+        self._children = None
         self._value = 0
         return self
 
@@ -59,6 +69,9 @@ class LongSlot:
 
     def _restore(self, value: int, /) -> None:
         self._value = _int64(value)
+
+    def _reset(self) -> None:
+        self._value = 0
 
 
 class CounterSlot(LongSlot):
