@@ -32,7 +32,7 @@ def native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
 
 
 def allocate(region: Region, name: str, value: int | bytes = 0, slot: Any = None) -> bool:
-    return region.allocate(name, value, units=5 if isinstance(value, bytes) else 1, variability=3, slot=slot)
+    return region.allocate([(name, value, 5 if isinstance(value, bytes) else 1, 3, slot, 0)])
 
 
 def values(region: Region) -> dict[str, int | str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vmscope.counters.kinds import BYTES, EVENTS, NONE, STRING, Constant, Counter, Gauge, Text
+from vmscope.counters.kinds import BYTES, EVENTS, MONOTONIC, NONE, STRING, TICKS, VARIABLE, Constant, Counter, Text
 from vmscope.counters.registry import Registry
 from vmscope.errors import CounterExistsError, CounterNameError
 from vmscope.memory.region import Region
@@ -18,6 +18,7 @@ from vmscope.wire.decode import decode
 MAKERS: dict[str, Callable[[Registry, str], Any]] = {
     "counter": lambda registry, name: registry.counter(name),
     "gauge": lambda registry, name: registry.gauge(name),
+    "histogram": lambda registry, name: registry.histogram(name, bounds=[1]),
     "text": lambda registry, name: registry.text(name),
     "constant": lambda registry, name: registry.constant(name, 1),
 }
@@ -137,6 +138,38 @@ def test_some_come_first(registry: Registry) -> None:
     assert list(values(region)) == ["e", "b", "a", "c", "d", "f"]
 
 
+def test_a_histogram_is_shown_whole_or_not_at_all(registry: Registry) -> None:
+    region = Region(4096)
+    registry.attach(region)
+    registry.histogram("delay", bounds=[0.5, 1], units=TICKS).observe(0.75)
+    registry.histogram("size", bounds=[10], units=BYTES).labels(path="/").observe(11)
+    assert values(region) == {
+        'delay.bucket{le="0.5"}': 0,
+        'delay.bucket{le="1.0"}': 1,
+        'delay.bucket{le="+Inf"}': 0,
+        "delay.sum": 750_000_000,
+        'size.bucket{le="10.0"}': 0,
+        'size.bucket{le="+Inf"}': 0,
+        "size.sum": 0,
+        'size.bucket{le="10.0",path="/"}': 0,
+        'size.bucket{le="+Inf",path="/"}': 1,
+        'size.sum{path="/"}': 11,
+    }
+    wide = registry.histogram("wide", bounds=range(100))
+    wide.observe(3)
+    assert not any(name.startswith("wide") for name in values(region))
+    assert wide.count == 1
+    entries = {entry.name: entry for entry in decode(region.mirror.image).entries}
+    assert (entries["delay.sum"].units, entries['delay.bucket{le="0.5"}'].units) == (TICKS, EVENTS)
+    assert {entry.variability for entry in entries.values()} == {MONOTONIC}
+
+
+def test_the_sum_of_negative_values_is_variable(registry: Registry) -> None:
+    kinds = {name: variability for name, _, _, variability, _, _ in registry.histogram("h", bounds=[-1, 1]).entries()}
+    assert kinds.pop("h.sum") == VARIABLE
+    assert set(kinds.values()) == {MONOTONIC}
+
+
 def test_forgotten_counters_can_be_made_anew(registry: Registry) -> None:
     old = registry.constant("k", 1)
     registry.counter("c")
@@ -151,10 +184,15 @@ def test_in_a_forked_child(registry: Registry) -> None:
     registry.attach(region)
     counter, gauge, text = registry.counter("c"), registry.gauge("g"), registry.text("t")
     constant = registry.constant("k", 5)
+    histogram = registry.histogram("h", bounds=[1])
     counter.inc()
+    counter.labels(a="b").inc()
     gauge.set(-1)
     text.set("x")
+    histogram.observe(3)
     registry.after_fork()
+    assert histogram.cells == (0, 0, 0)
+    assert counter.labels(a="b").value == 0
     assert (counter.value, gauge.value, text.value, constant.value) == (0, 0, "x", 5)
     registry.counter("late")
     assert "late" not in values(region), "that region is the parent's"
@@ -184,13 +222,16 @@ def test_threads_that_ask_for_the_same_counters(registry: Registry) -> None:
 
 
 def test_how_they_show_themselves(registry: Registry) -> None:
-    shown = [Counter("c"), Gauge("g"), Text("t", 3), Constant("k", 7), Constant("s", "x")]
+    delay = registry.histogram("h", bounds=[1])
+    delay.observe(0.5)
+    shown = [registry.counter("c"), registry.gauge("g"), Text("t", 3), Constant("k", 7), Constant("s", "x"), delay]
     assert [repr(counter) for counter in shown] == [
         "<vmscope.Counter c = 0>",
         "<vmscope.Gauge g = 0>",
         "<vmscope.Text t = ''>",
         "<vmscope.Constant k = 7>",
         "<vmscope.Constant s = 'x'>",
+        "<vmscope.Histogram h: 1 values, sum 0.5>",
     ]
 
 

@@ -1,10 +1,9 @@
 /* Histograms: how many values were observed up to each bound, and their sum; and timers that feed them.
  *
  * An observation is a search and two atomic additions. Nothing of it is done when the value is wrong. */
-#include "native.h"
+#include "thread.h"
 
 #include <math.h>
-#include <time.h>
 
 /* -- the slot --------------------------------------------------------------------------------------- */
 
@@ -241,14 +240,6 @@ typedef struct {
 #define Py_END_CRITICAL_SECTION() }
 #endif
 
-static int64_t
-now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 static PyObject *
 histogram_time(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -301,7 +292,7 @@ timer_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
         status = grow(self);
     }
     if (status == 0) {
-        self->runs[self->count++] = (Run){PyThread_get_thread_ident(), now()};
+        self->runs[self->count++] = (Run){PyThread_get_thread_ident(), vmscope_now()};
     }
     Py_END_CRITICAL_SECTION();
     return status == 0 ? Py_NewRef(object) : PyErr_NoMemory();
@@ -311,7 +302,7 @@ static PyObject *
 timer_exit(PyObject *object, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
 {
     Timer *self = (Timer *)object;
-    int64_t ended = now(), began = -1;
+    int64_t ended = vmscope_now(), began = -1;
     Py_BEGIN_CRITICAL_SECTION(object);
     unsigned long thread = PyThread_get_thread_ident();
     for (size_t i = self->count; i-- > 0;) {
