@@ -56,6 +56,7 @@ class VirtualMachine:
     def __init__(self) -> None:
         self.running = False
         self.region: Region | None = None
+        self._parents: Region | None = None  # in a forked child, until it makes its own
         self.reason = "vmscope.start() was not called"
         self.flags: Flags = vm_flags.Flags()
         self._standard: Standard | None = None
@@ -211,31 +212,30 @@ class VirtualMachine:
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""
         self._lock = RLock()
-        region, self.region = self.region, None
-        if region is not None and region.file is not None:
-            region.file.abandon()
+        self._parents, self.region = self.region, None
+        if self._parents is not None and self._parents.file is not None:
+            self._parents.file.abandon()
         if not self.running or self._standard is None:
             return
         if "%p" not in self.flags.text("PerfDataSaveFile"):
             self.flags.forget("PerfDataSaveFile")  # the parent's exit writes that file
         self._end_with_multiprocessing()
-        own = self._make_region()
-        if own is None:
-            return
         self.reason = "a forked child: its region appears a moment after the fork"
         try:
-            later.call(lambda: self._open_child(own))
+            later.call(self._open_child)
         except OSError as error:
             self.reason = f"no thread can be started to make the region: {error.strerror}"
 
-    def _open_child(self, region: Region) -> None:
+    def _open_child(self) -> None:
         """Opens it, silently: the program would not expect its handlers of logging to be called on this thread."""
         if self._lock.acquire(timeout=_LOCK_TIMEOUT):
             silent, self._silent = self._silent, True
             try:
-                if self.region is region:
-                    self.reason = ""
-                    self._open(region)
+                self._parents = None  # not before: most children end or exec without paying for it
+                if self.running and self.region is None:
+                    region = self._make_region()
+                    if region is not None:
+                        self._open(region)
             finally:
                 self._silent = silent
                 self._lock.release()
