@@ -140,10 +140,11 @@ def inside(child):
     return int(open(f"/proc/{shell}/task/{shell}/children").read().split()[0])
 
 def seen(**options):
-    found = reader.vms(**options)
-    for vm in found:
-        vm.close()
-    return [[vm.pid, vm.nspid, vm.state, vm.kind, vm.path] for vm in found]
+    rows = []
+    for vm in reader.vms(**options):
+        with vm:
+            rows.append([vm.pid, vm.nspid, vm.state, vm.kind, vm.path])
+    return rows
 
 def refusal(target):
     try:

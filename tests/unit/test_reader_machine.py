@@ -45,6 +45,7 @@ def test_a_saved_region(tmp_path: Path, name: str) -> None:
         assert vm.vm_flags == wanted.get("java.rt.vmFlags", "")
         assert vm.main == ("Work" if vm.command_line else "")
         assert str(paths[name]) in repr(vm)
+    assert (vm.kind, vm.version) == ("HotSpot", wanted.get("java.property.java.vm.version", ""))
     with pytest.raises(ValueError, match="closed"):
         vm.values()
 

@@ -228,6 +228,26 @@ def test_a_prologue_that_lies(read: Open, path: Path) -> None:
             assert time.monotonic() - begin < 2
 
 
+@pytest.mark.parametrize("name", corpus.names())
+def test_some_counters(read: Open, path: Path, name: str) -> None:
+    """The same values as those of a whole look."""
+    path.write_bytes(corpus.load(name))
+    reader = read(path)
+    wanted = decode.values(corpus.load(name))
+    asked = (*list(wanted)[::7], "java.property.java.home", "sun.rt.createVmBeginTime", "not.there", "sun.gc")
+    found = reader.some(asked)
+    assert found.keys() <= set(asked) or path.read_bytes()[5] == 1  # of 1.0, all of them
+    assert {key: found.get(key) for key in asked} == {key: wanted.get(key) for key in asked}
+
+
+def test_some_counters_of_a_region_that_has_their_names_elsewhere(read: Open, path: Path) -> None:
+    """In a text, or as the end of a longer name: no such counter, and no error."""
+    path.write_bytes(region({"a.text": "x" * 40 + "wanted", "longer.wanted": 3, "z": 4}))
+    assert read(path).some(("wanted",)) == {}
+    path.write_bytes(region({"a.text": "wanted", "wanted": 5, "longer.wanted": 3, "b.text": "x" * 40 + "wanted"}))
+    assert read(path).some(("wanted", "longer.wanted")) == {"wanted": 5, "longer.wanted": 3}
+
+
 @pytest.mark.parametrize(
     ("offset", "content"),
     [(0, b"xxxx"), (5, b"\x09"), (32, b"\xff\xff\xff\x7f"), (32, b"\x02\0\0\0"), (44, b"Q"), (46, b"\x07")],

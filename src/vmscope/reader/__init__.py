@@ -44,7 +44,8 @@ def _check_owner(found: VM) -> None:
 def vms(*, stale: bool = False, tmp: str = "/tmp") -> list[VM]:
     """Every VM that this user may read, by pid: the live ones, unless `stale`. Close them after use.
 
-    What cannot be read, because it is no region, or not ours to read, or has just gone, is left out.
+    What cannot be read, because it is no region, or not ours to read, or has just gone, is left out. Of the
+    others not all was looked at: one that is damaged raises FormatError when its values are asked for.
     """
     kept: dict[tuple[int, str], tuple[int, VM]] = {}
     seen: set[tuple[int, int]] = set()

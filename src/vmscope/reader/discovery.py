@@ -118,7 +118,9 @@ def _numbers(directory: str) -> Iterator[int]:
         with os.scandir(directory) as entries:
             for entry in entries:
                 name = entry.name
-                if name.isascii() and name.isdigit() and int(name) <= PID_MAX and _readable(f"{directory}/{name}"):
+                if not (name.isascii() and name.isdigit() and int(name) <= PID_MAX):
+                    continue
+                if entry.is_file() and os.access(entry.path, os.R_OK):
                     yield int(name)
                     left -= 1
                     if not left:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vmscope.errors import VMScopeError
-from vmscope.reader.ownership import LIVE, STALE, Locks, Owner, owner
+from vmscope.reader.ownership import LIVE, STALE, WITNESSES, Locks, Owner, owner
 from vmscope.reader.snapshot import Reader, Snapshot
 from vmscope.wire.decode import Entry
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 CPYTHON = "CPython"
 HOTSPOT = "HotSpot"
 OTHER = "other"
+
+
+# What the properties of a VM look at.
+_IDENTITY = frozenset(
+    "java.property.java.vm.name java.property.java.vm.version sun.rt.javaCommand java.rt.vmArgs java.rt.vmFlags "
+    "sun.rt.jvmVersion java.cls.loadedClasses".split()
+)
 
 
 class Counter:
@@ -121,7 +128,7 @@ class VM:
         if attachment.pid is None or attachment.nspid is None:
             self._owner = Owner(STALE, 0)
         else:
-            self._owner = owner(attachment.pid, attachment.nspid, attachment.found, self._first(), locks)
+            self._owner = owner(attachment.pid, attachment.nspid, attachment.found, self.reader.some(WITNESSES), locks)
         return self._owner
 
     @property
@@ -205,7 +212,10 @@ class VM:
         return self.reader.snapshot()
 
     def close(self) -> None:
+        """Detaches. What was asked of its identity before is still known, and its counters are not."""
         self._attachment.close()
+        if self._values is not None:
+            self._values = {name: value for name, value in self._values.items() if name in _IDENTITY}
 
     def __enter__(self) -> VM:
         return self

@@ -26,6 +26,7 @@ FOREIGN = "foreign"  # a living process of another pid namespace wrote it, and t
 START_TICKS = "vmscope.process.startTicks"
 BEGIN_TIME = "sun.rt.createVmBeginTime"
 HOME = "java.property.java.home"
+WITNESSES = (START_TICKS, BEGIN_TIME, HOME)  # the counters that `owner` looks at
 
 SOON = 2_000  # ms between a process's start and its JVM's, if it is a `java`; the clock may have been set since
 _LIMIT = 16 << 20  # bytes of /proc/locks or of a process's maps
@@ -86,7 +87,7 @@ class Owner:
 
 
 def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int | str], locks: Locks) -> Owner:
-    """Who wrote the file `found`, which is named `nspid`, should be process `pid`'s, and has these values."""
+    """Who wrote the file `found`, which is named `nspid`, should be process `pid`'s, and has these WITNESSES."""
     try:
         candidate: Process | None = process(pid)
     except NoSuchProcess:
