@@ -39,7 +39,7 @@ def main() -> int:
     passed = run(names, options.rounds) if names else True
     if "imports" in options.names:
         imports.show()
-    if options.write_docs and passed:
+    if options.write_docs and names:
         report.write_page([f"{sys.version_info[0]}.{sys.version_info[1]}"])
     return 0 if passed else 1
 
