@@ -61,6 +61,14 @@ def test_more_names_than_any_cache_holds(native: Any) -> None:
         assert native.read(data, 32, False) == {name: number for number, name in enumerate(names)}
 
 
+def test_names_are_read_and_not_taken_from_the_region_before(native: Any) -> None:
+    orders = (["ab", "abc", "x"], ["abc", "ab"], ["ab", "a", "abcd"], ["é", "abc"], ["", "ab", "x"], ["ab", "abc", "x"])
+    for names in orders:
+        data = build.region([build.entry(name.encode(), number) for number, name in enumerate(names)])
+        assert list(native.read(data, 32, False).items()) == [(name, number) for number, name in enumerate(names)]
+        assert [entry[1] for entry in native.scan(data, 32, False)[0]] == names
+
+
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 95, 96, 97, 255, 511, 512, 513, 3000])
 def test_names_and_texts_of_any_length(native: Any, length: int) -> None:
     for letter in ("x", "é", "😀"):

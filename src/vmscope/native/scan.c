@@ -33,9 +33,11 @@ text_from(const unsigned char *raw, int64_t size)
 /* -- names -------------------------------------------------------------------------------------- */
 
 /* Regions share their names, so the last ones seen are kept as str, hash and all: a fixed table, in which
- * a name has two places. The functions below are bound to it. */
+ * a name has two places. VMs of one kind also have them in one order, so the last walk's order is tried first.
+ * The functions below are bound to both. */
 #define PLACES 2048
 #define LONGEST 96 /* bytes; a longer name is not kept */
+#define ORDERED 1024
 
 typedef struct {
     PyObject_HEAD
@@ -43,6 +45,7 @@ typedef struct {
     PyMutex lock;
 #endif
     PyObject *places[PLACES]; /* ASCII str or NULL */
+    PyObject *order[ORDERED]; /* the same, by an entry's number in its walk */
 } Names;
 
 #ifdef Py_GIL_DISABLED
@@ -73,12 +76,8 @@ is_name(PyObject *str, const void *raw, Py_ssize_t length)
 }
 
 static PyObject *
-name_from(Names *names, const unsigned char *raw, int64_t size)
+name_kept(Names *names, const unsigned char *raw, Py_ssize_t length)
 {
-    if (size > LONGEST) {
-        return text_from(raw, size);
-    }
-    Py_ssize_t length = (Py_ssize_t)size;
     uint64_t words[LONGEST / 8];
     if (length > 0) {
         words[(length - 1) / 8] = 0;
@@ -112,6 +111,36 @@ name_from(Names *names, const unsigned char *raw, int64_t size)
     return name;
 }
 
+/* `number` is the entry's in its walk. */
+static PyObject *
+name_from(Names *names, size_t number, const unsigned char *raw, int64_t size)
+{
+    if (size > LONGEST) {
+        return text_from(raw, size);
+    }
+    if (number >= ORDERED) {
+        return name_kept(names, raw, (Py_ssize_t)size);
+    }
+    PyObject *found = NULL;
+    LOCK(names);
+    if (is_name(names->order[number], raw, (Py_ssize_t)size)) {
+        found = Py_NewRef(names->order[number]);
+    }
+    UNLOCK(names);
+    if (found != NULL) {
+        return found;
+    }
+    found = name_kept(names, raw, (Py_ssize_t)size);
+    if (found != NULL && PyUnicode_IS_ASCII(found)) {
+        LOCK(names);
+        PyObject *old = names->order[number];
+        names->order[number] = Py_NewRef(found);
+        UNLOCK(names);
+        Py_XDECREF(old);
+    }
+    return found;
+}
+
 static int
 names_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -127,6 +156,9 @@ names_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     for (size_t i = 0; i < PLACES; i++) {
         Py_CLEAR(((Names *)self)->places[i]);
+    }
+    for (size_t i = 0; i < ORDERED; i++) {
+        Py_CLEAR(((Names *)self)->order[i]);
     }
     type->tp_free(self);
     Py_DECREF(type);
@@ -215,7 +247,7 @@ begin(const char *function, PyObject *const *args, Py_ssize_t count, Py_buffer *
 }
 
 static PyObject *
-tuple_from(Names *names, const Walk *walk, const WalkEntry *entry)
+tuple_from(Names *names, size_t number, const Walk *walk, const WalkEntry *entry)
 {
     PyObject *tuple = PyTuple_New(8);
     if (tuple == NULL) {
@@ -223,7 +255,7 @@ tuple_from(Names *names, const Walk *walk, const WalkEntry *entry)
     }
     PyObject *items[] = {
         PyLong_FromLongLong(entry->offset),
-        name_from(names, walk->data + entry->name, entry->name_length),
+        name_from(names, number, walk->data + entry->name, entry->name_length),
         PyLong_FromLong(entry->data_type),
         PyLong_FromLong(entry->units),
         PyLong_FromLong(entry->variability),
@@ -252,11 +284,11 @@ scan(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     PyObject *result = NULL, *entries = PyList_New(0);
     WalkStatus status = WALK_ENTRY;
-    while (entries != NULL && status == WALK_ENTRY) {
+    for (size_t number = 0; entries != NULL && status == WALK_ENTRY; number++) {
         WalkEntry entry;
         status = walk_next(&walk, &entry);
         if (status == WALK_ENTRY) {
-            PyObject *tuple = tuple_from((Names *)self, &walk, &entry);
+            PyObject *tuple = tuple_from((Names *)self, number, &walk, &entry);
             if (tuple == NULL || PyList_Append(entries, tuple) < 0) {
                 Py_CLEAR(entries);
             }
@@ -275,7 +307,7 @@ scan(PyObject *self, PyObject *const *args, Py_ssize_t count)
 }
 
 static int
-set_value(Names *names, PyObject *values, const Walk *walk, const WalkEntry *entry)
+set_value(Names *names, size_t number, PyObject *values, const Walk *walk, const WalkEntry *entry)
 {
     PyObject *value = entry->vector_length == 0
                           ? PyLong_FromLongLong(walk_long(walk, entry))
@@ -283,7 +315,7 @@ set_value(Names *names, PyObject *values, const Walk *walk, const WalkEntry *ent
     if (value == NULL) {
         return -1;
     }
-    PyObject *name = name_from(names, walk->data + entry->name, entry->name_length);
+    PyObject *name = name_from(names, number, walk->data + entry->name, entry->name_length);
     int result = name == NULL ? -1 : PyDict_SetItem(values, name, value);
     Py_XDECREF(name);
     Py_DECREF(value);
@@ -300,11 +332,11 @@ read_values(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     PyObject *values = PyDict_New();
     WalkStatus status = WALK_ENTRY;
-    while (values != NULL && status == WALK_ENTRY) {
+    for (size_t number = 0; values != NULL && status == WALK_ENTRY; number++) {
         WalkEntry entry;
         status = walk_next(&walk, &entry);
         if (status == WALK_ENTRY) {
-            if (set_value((Names *)self, values, &walk, &entry) < 0) {
+            if (set_value((Names *)self, number, values, &walk, &entry) < 0) {
                 Py_CLEAR(values);
             }
         }
