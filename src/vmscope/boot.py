@@ -6,6 +6,8 @@ imports the runtime on a thread that nobody waits for.
 
 from __future__ import annotations
 
+import sys
+
 from vmscope import later
 
 
@@ -18,3 +20,11 @@ def _publish() -> None:
     from vmscope import runtime
 
     runtime.VM.autostart()
+
+
+def leave() -> None:
+    """For vmscope's own commands: a tool is no VM, and `run` starts one with options of its own."""
+    later.cancel()
+    runtime = sys.modules.get("vmscope.runtime")
+    if runtime is not None and runtime.VM.autostarted:
+        runtime.VM.stop()

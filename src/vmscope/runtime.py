@@ -63,7 +63,8 @@ class VirtualMachine:
         self._hooked = False
         self._multiprocessing: object = None
         self._lock = RLock()
-        self._silent = False  # whether nobody has asked for anything, hence wants to read about it
+        self.autostarted = False  # then nobody has asked for anything, or wants to read about it
+        self._silent = False
 
     def start(self, *options: str, command: str | None = None) -> None:
         """Publishes this process, with VM options as on the command line. A second call does nothing.
@@ -87,13 +88,13 @@ class VirtualMachine:
         if self._lock.acquire(timeout=_LOCK_TIMEOUT):
             try:
                 if not self.running:
-                    self._silent = True
+                    self.autostarted = True
                     self.start()
                     self._end_with_parent()
             except VMScopeError as error:
-                self._silent = False
                 self.reason = f"autostart: {error}"
             finally:
+                self.autostarted &= self.running
                 self._lock.release()
 
     def _start(self, command: str | None) -> None:
@@ -181,6 +182,7 @@ class VirtualMachine:
                 self._save(region)
                 if copied:  # else its disk is stuck, and unlink would be too
                     self._unlink(region)
+            self.autostarted = False
 
     def _unlink(self, region: Region) -> None:
         file, region.file = region.file, None
@@ -260,7 +262,7 @@ class VirtualMachine:
     def _log(self, level: str, message: str, *arguments: object) -> None:
         """Logs where the program has loaded logging; where it has not, nobody could have asked to see it."""
         logging = sys.modules.get("logging")
-        if logging is None or self._silent:
+        if logging is None or self._silent or self.autostarted:
             return
         logger = logging.getLogger("vmscope")
         if not logger.handlers:

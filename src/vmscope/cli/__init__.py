@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # name, one line for people
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("run", "start Python with a region that every tool can read"),
+    ("autostart", "make every Python of this environment visible"),
     ("ps", "list the Python and Java VMs of this host"),
     ("stat", "show what a VM is doing, sample after sample"),
     ("counters", "show a VM's counters"),
@@ -73,6 +74,9 @@ def main(args: list[str] | None = None) -> int:
 
     An error is one line on stderr. A reader that closes the pipe ends the command quietly.
     """
+    boot = sys.modules.get("vmscope.boot")
+    if boot is not None:
+        boot.leave()
     try:
         status = _dispatch(sys.argv[1:] if args is None else args)
         sys.stdout.flush()
