@@ -18,6 +18,7 @@ _DELAY = 20_000_000  # ns
 _NO_COLLECTION = 1 << 30
 
 _hooked = False
+_ends: list[Callable[[], object]] = []
 _waiting: Callable[[], object] | None = None
 _thresholds: tuple[int, int, int] | None = None  # the program's, while they are not in force
 
@@ -45,10 +46,22 @@ def hook() -> None:
     global _hooked
     if not _hooked:
         _hooked = True
-        atexit.register(cancel)
+        atexit.register(_exit)
         os.register_at_fork(
             before=native.before_fork, after_in_parent=native.after_fork_in_parent, after_in_child=_after_fork
         )
+
+
+def at_exit(end: Callable[[], object]) -> None:
+    """Calls it when the process ends. atexit forgets what a call under way registers while it is waited for."""
+    hook()
+    _ends.append(end)
+
+
+def _exit() -> None:
+    cancel()
+    for end in _ends:
+        end()
 
 
 def _run() -> None:

@@ -5,7 +5,6 @@ Nothing here prints, raises into the program after `start`, or holds up its end.
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 from _thread import RLock
@@ -207,8 +206,7 @@ class VirtualMachine:
     def _hook(self) -> None:
         if not self._hooked:
             self._hooked = True
-            later.hook()
-            atexit.register(self.stop)
+            later.at_exit(self.stop)
             os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:

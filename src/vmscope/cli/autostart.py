@@ -108,6 +108,5 @@ def _switch_on(path: str) -> None:
         os.unlink(path)
         raise VMScopeError(
             f"autostart: a Python of {sys.prefix} does not find vmscope when it starts",
-            path=path,
             hint=f"install it there: {sys.executable} -m pip install vmscope",
         )

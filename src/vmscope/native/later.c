@@ -34,12 +34,14 @@ unshare_descriptors(void)
 #endif
 }
 
-static void
+/* True when that is over; false when a stop came while this waited for the GIL, which a fork takes back. */
+static int
 call(void)
 {
     atomic_fetch_add(&vmscope_own_states, 1);
     PyGILState_STATE gil = PyGILState_Ensure();
-    if (!vmscope_thread_is_stopping(&later.thread)) { /* a stop may have come while this waited for the GIL */
+    int due = !vmscope_thread_is_stopping(&later.thread);
+    if (due) {
         PyObject *callback = atomic_exchange(&later.callback, NULL);
         PyObject *result = callback == NULL ? NULL : PyObject_CallNoArgs(callback);
         PyErr_Clear(); /* it reports its own failures; a host is never troubled */
@@ -47,6 +49,7 @@ call(void)
         Py_XDECREF(callback);
     }
     PyGILState_Release(gil);
+    return due;
 }
 
 static void
@@ -56,11 +59,12 @@ wait_and_call(PyObject *Py_UNUSED(owner))
         int64_t left = later.deadline - vmscope_now();
         if (left <= 0 || !vmscope_thread_wait(&later.thread, left)) {
             int own = unshare_descriptors();
-            call();
-            if (own) { /* the thread would be counted for a moment longer */
+            if (call()) {
+                vmscope_thread_finish(&later.thread);
+            }
+            if (own) { /* else the thread would be counted for a moment longer */
                 vmscope_thread_unshare_files();
             }
-            vmscope_thread_finish(&later.thread);
         }
     } while (!vmscope_thread_leave(&later.thread));
 }
