@@ -14,9 +14,9 @@ Makes every Python of this environment visible to vmscope's tools and to the JDK
 environment of the Python that runs vmscope, a virtual one, a user's or the system's. It writes one file there,
 vmscope_autostart.pth, which `off` removes; `status` tells whether it is there.
 
-A program that lives for less than 20 ms never notices; any other appears then, unless it has called
-vmscope.start(OPTIONS) itself. The variable VMSCOPE=0 leaves a process and what it starts alone, as do
-python -S, vmscope's own commands and whatever goes wrong. Options for all come from VMSCOPE_TOOL_OPTIONS.
+A program appears 20 ms after its start, unless it has called vmscope.start(OPTIONS) itself by then; one that
+has ended by then never notices. VM options for all of them come from the variable VMSCOPE_TOOL_OPTIONS. The
+variable VMSCOPE=0 leaves a process and what it starts alone.
 
 example:
   $ vmscope autostart on
