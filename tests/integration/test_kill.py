@@ -1,0 +1,95 @@
+"""SIGKILL at any moment of a start: nobody ever meets half a region, and the next start clears up."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests import sandbox
+from tests.support import JDK
+
+KILLS = 200
+
+CODE = f"""
+import random, signal
+from vmscope.wire.decode import decode
+
+FOLDER = "/tmp/hsperfdata_" + __import__("pwd").getpwuid(os.geteuid()).pw_name
+
+def start_and_end(then):
+    child = os.fork()
+    if child == 0:
+        try:
+            vmscope.start()
+            then()
+        finally:
+            os._exit(0)
+    return child
+
+def timed():
+    reading, writing = os.pipe()
+    begin = time.monotonic()
+    child = start_and_end(lambda: os.write(writing, b"x"))
+    os.read(reading, 1)
+    os.waitpid(child, 0)
+    os.close(reading)
+    os.close(writing)
+    return time.monotonic() - begin
+
+window = 2 * max(timed() for _ in range(5))
+chance = random.Random(4711)
+outcomes = {{"none": 0, "whole": 0}}
+for _ in range({KILLS}):
+    child = start_and_end(signal.pause)
+    time.sleep(chance.uniform(0, window))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    names = os.listdir(FOLDER) if os.path.isdir(FOLDER) else []
+    if str(child) in names:
+        image = open(f"{{FOLDER}}/{{child}}", "rb").read()
+        region = decode(image)
+        values = region.values(image)
+        assert region.prologue.accessible == 1
+        assert region.prologue.num_entries == len(region.entries) > 30
+        assert values["java.property.java.vm.name"] == "CPython"
+        assert values["sun.rt.vmInitDoneTime"] > 0
+        outcomes["whole"] += 1
+    else:
+        outcomes["none"] += 1
+    # Those of the killed that came before it were cleared away by this start, if it came that far.
+    assert set(tree()) <= {{FOLDER, *(f"{{FOLDER}}/{{name}}" for name in names)}}, tree()
+vmscope.start()
+assert os.listdir(FOLDER) == [str(os.getpid())], os.listdir(FOLDER)
+answer(**outcomes, left=len(tree()))
+"""
+
+
+def test_kill_at_200_moments_of_a_start() -> None:
+    outcomes = json.loads(sandbox.run(CODE, mounts="mount -t tmpfs none /tmp", pid=True, timeout=110))
+    assert outcomes["none"] + outcomes["whole"] == KILLS
+    assert outcomes["none"] > 0, "every kill came too late"
+    assert outcomes["whole"] > 0, "every kill came too early"
+    assert outcomes["left"] == 2  # the directory, and the region of the one that lives
+
+
+def test_jps_does_not_wait_for_the_killed(jdk: JDK) -> None:
+    """HotSpot's own half-made regions make each jps wait for 5 s."""
+    code = f"""
+        children = []
+        for moment in range(20):
+            child = os.fork()
+            if child == 0:
+                vmscope.start()
+                time.sleep(60)
+            time.sleep(moment / 10_000)
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+        begin = time.monotonic()
+        jps = subprocess.run([{jdk.tool("jps")!r}, "-l"], capture_output=True, text=True, timeout=60)
+        answer(seconds=time.monotonic() - begin, status=jps.returncode, errors=jps.stderr)
+    """
+    found = json.loads(sandbox.run(code, mounts="mount -t tmpfs none /tmp", pid=True, timeout=110))
+    assert (found["status"], found["errors"]) == (0, "")
+    if found["seconds"] >= 5:
+        pytest.fail(f"jps took {found['seconds']:.1f} s")
