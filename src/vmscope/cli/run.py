@@ -68,7 +68,7 @@ def main(args: list[str]) -> "Callable[[], int]":
         except SystemExit:
             raise
         except BaseException as error:
-            _report(error)
+            _report(error, target if kind == "-c" else "")
             raise
         return 0
 
@@ -122,18 +122,20 @@ def _run_application(path: str, arguments: list[str]) -> None:
     import runpy
 
     sys.argv[:] = [path, *arguments]
-    sys.path.insert(0, path)
+    sys.path[: not sys.flags.safe_path] = [os.path.abspath(path)]
     runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
 
 
 def _run_script(module: "ModuleType", path: str, source: bytes, arguments: list[str]) -> None:
     sys.argv[:] = [path, *arguments]
     _set_path(os.path.dirname(os.path.realpath(path)))
-    module.__file__ = path
-    exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+    file = os.path.join(os.getcwd(), path)
+    module.__file__ = file
+    module.__cached__ = None  # type: ignore[attr-defined]
+    exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
 
 
-def _report(error: BaseException) -> None:
+def _report(error: BaseException, code: str) -> None:
     """Shows the program's traceback as `python` would, without the frames of this module.
 
     The error goes on, so that the exit status and a SIGINT's death are Python's own; it is not shown twice.
@@ -142,5 +144,9 @@ def _report(error: BaseException) -> None:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename in (own, "<frozen runpy>"):
         trace = trace.tb_next
+    if code and sys.version_info >= (3, 13):  # from there on python shows the lines of -c
+        import linecache
+
+        linecache.cache["<string>"] = (len(code), None, code.splitlines(keepends=True), "<string>")
     sys.excepthook(type(error), error.with_traceback(trace), trace)
     sys.excepthook = lambda *ignored: None

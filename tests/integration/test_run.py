@@ -1,0 +1,146 @@
+"""`vmscope run` beside `python`: the same program sees and does the same."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartVMScope
+from tests.support import JDK
+
+SHOW = """\
+import sys
+print(sys.argv, sys.path[0], __name__, __file__ if "__file__" in globals() else None, __spec__ and __spec__.name)
+print(sorted(name for name in globals() if not name.startswith("__")), sys.modules["__main__"].__dict__ is globals())
+"""
+
+
+def python(*arguments: str, cwd: Path, vmscope: bool, env: dict[str, str] | None = None) -> tuple[int, str, str]:
+    command = [sys.executable, *(["-m", "vmscope", "run"] if vmscope else []), *arguments]
+    if vmscope and env and env.get("PYTHONSAFEPATH"):
+        command = [str(Path(sys.executable).with_name("vmscope")), "run", *arguments]
+    run = subprocess.run(
+        command,
+        cwd=cwd,
+        env={"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return run.returncode, run.stdout, run.stderr
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    for name in ("show.py", "package/show.py", "package/__main__.py"):
+        (tmp_path / name).write_text(SHOW)
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__main__.py").write_text(SHOW)
+    with zipfile.ZipFile(tmp_path / "app.pyz", "w") as archive:
+        archive.writestr("__main__.py", SHOW)
+    (tmp_path / "fails.py").write_text("def f():\n    1 / 0\n\n\nf()\n")
+    (tmp_path / "wrong.py").write_text("def f(:\n")
+    (tmp_path / "pool.py").write_text(
+        "import multiprocessing as m\n"
+        "def twice(x):\n    return 2 * x\n"
+        "if __name__ == '__main__':\n"
+        "    for way in ('spawn', 'fork', 'forkserver'):\n"
+        "        with m.get_context(way).Pool(2) as pool:\n"
+        "            print(way, pool.map(twice, range(3)))\n"
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show.py"],
+        ["show.py", "a", "-x", "--help"],
+        ["./package/show.py", "a b"],
+        ["-m", "show", "1"],
+        ["-m", "package", "1"],
+        ["-m", "package.show"],
+        ["-c", SHOW, "1"],
+        ["app", "1"],
+        ["app.pyz", "1"],
+    ],
+    ids=lambda words: " ".join(words)[:24],
+)
+@pytest.mark.parametrize("safe", ["", "1"], ids=["", "safe path"])
+def test_a_program_sees_the_same(programs: Path, arguments: list[str], safe: str) -> None:
+    env = {"PYTHONSAFEPATH": safe} if safe else {}
+    expected = python(*arguments, cwd=programs, vmscope=False, env=env)
+    found = python(*arguments, cwd=programs, vmscope=True, env=env)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fails.py"],
+        ["wrong.py"],
+        ["-c", "raise SystemExit(3)"],
+        ["-c", "raise SystemExit('a word')"],
+        ["-c", "import sys; sys.exit()"],
+        ["-c", "1/0"],
+        ["-c", "raise KeyboardInterrupt"],
+        ["-c", "import os; os._exit(7)"],
+        ["-c", "import vmscope; raise vmscope.VMScopeError('mine')"],
+        ["-c", "from __future__ import annotations\nprint(__annotations__ if 0 else 1)"],
+        ["-c", "def f(x: missing): pass"],
+        ["-m", "nothing_of_this_name"],
+        ["pool.py"],
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_a_program_ends_the_same(programs: Path, arguments: list[str]) -> None:
+    assert python(*arguments, cwd=programs, vmscope=True) == python(*arguments, cwd=programs, vmscope=False)
+
+
+def test_an_interrupt_is_a_signal_s_death(programs: Path) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(5)"
+    assert python("-c", code, cwd=programs, vmscope=True)[0] == -signal.SIGINT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name a script"),
+        (["-c"], "-c needs a word"),
+        (["missing.py"], "cannot open missing.py: No such file or directory"),
+        (["-XX:+Nonsense", "show.py"], "no flag is called Nonsense"),
+        (["-XX:PerfDataMemorySize=1", "show.py"], "out of its range"),
+        (["--nonsense", "show.py"], "--nonsense is no VM option"),
+        (["@missing", "show.py"], "@missing: No such file or directory"),
+    ],
+)
+def test_a_wrong_command_line(programs: Path, arguments: list[str], said: str) -> None:
+    status, output, errors = python(*arguments, cwd=programs, vmscope=True)
+    assert (status, output) == (2, "")
+    assert said in errors
+    assert errors.count("\n") == 1
+    assert errors.startswith("vmscope: ")
+
+
+def test_options_of_the_environment_come_first(programs: Path) -> None:
+    code = "import vmscope; print(vmscope.status().flags.arguments)"
+    env = {"VMSCOPE_TOOL_OPTIONS": "-Da=1"}
+    status, output, errors = python("-Db=2", "-c", code, cwd=programs, vmscope=True, env=env)
+    assert (status, output) == (0, "['-Da=1', '-Db=2']\n")
+    assert errors == "Picked up VMSCOPE_TOOL_OPTIONS: -Da=1\n"
+
+
+def test_jps_shows_it(jdk: JDK, programs: Path, start_vmscope: StartVMScope) -> None:
+    code = "import sys; print('ready', flush=True); sys.stdin.read()"
+    child = start_vmscope("-XX:PerfDataMemorySize=128k", "-Dshop=1", code=code)
+    line = next(line for line in jdk.run("jps", "-lv").stdout.splitlines() if line.startswith(f"{child.pid} "))
+    assert line.startswith(f"{child.pid} -c ")
+    assert line.endswith("-XX:PerfDataMemorySize=128k -Dshop=1")
