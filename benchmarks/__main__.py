@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from benchmarks import fork, imports, listing, regions, report, startup, updates, views, world
+from benchmarks import autostart, fork, imports, listing, regions, report, startup, updates, views, world
 from benchmarks.measure import Figure
 
 GROUPS = {
@@ -15,6 +15,7 @@ GROUPS = {
     "views": views.figures,
     "regions": regions.figures,
     "startup": startup.figures,
+    "autostart": autostart.figures,
     "fork": fork.figures,
     "updates": updates.figures,
 }
