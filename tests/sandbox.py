@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import json
 import os
 import platform
 import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -89,6 +93,16 @@ def plain(code: str, timeout: float = 60) -> str:
     assert child.returncode == 0, child.stderr
     assert child.stderr == ""
     return child.stdout
+
+
+def answers(code: str, *arguments: str, options: Sequence[str] = (), cwd: Path | str = ".") -> list[Any]:
+    """What a plain child gives to `answer`, call by call. Nothing may come on stderr."""
+    command = plain_command(f"os.chdir({str(cwd)!r})\n" + dedent(code))
+    command[1:1] = options
+    child = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=100)
+    assert child.stderr == "", child.stdout + child.stderr
+    assert child.returncode == 0, child.stdout
+    return [json.loads(line) for line in child.stdout.splitlines()]
 
 
 # -- system calls that are refused ----------------------------------------------------------------

@@ -21,6 +21,7 @@ import pytest
 import vmscope
 from tests import sandbox
 from tests.conftest import StartPython, StartVMScope
+from tests.sandbox import answers
 from tests.support import JDK, User
 from vmscope import native
 from vmscope.wire.decode import decode
@@ -45,14 +46,6 @@ def saved(path: Path) -> dict[str, int | str]:
     assert decoded.prologue.accessible
     assert len(decoded.entries) == decoded.prologue.num_entries
     return decoded.values(data)
-
-
-def run(code: str, *arguments: str, cwd: Path | str = ".") -> list[Any]:
-    """What a plain child answers, line by line. Nothing may come on stderr."""
-    command = sandbox.plain_command(f"os.chdir({str(cwd)!r})\n" + dedent(code))
-    process = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60)
-    assert (process.stderr, process.returncode) == ("", 0)
-    return [json.loads(line) for line in process.stdout.splitlines()]
 
 
 # -- start, status, stop --------------------------------------------------------------------------
@@ -92,11 +85,11 @@ def test_the_life_of_a_region(implementation: str) -> None:
         stopped,
         {**live, "capacity": 65536},
     ]
-    assert run(code) == [{**row, "implementation": implementation, "count": i} for i, row in enumerate(wanted)]
+    assert answers(code) == [{**row, "implementation": implementation, "count": i} for i, row in enumerate(wanted)]
 
 
 def test_status_shows_itself() -> None:
-    (answer,) = run("vmscope.start('-XX:-UsePerfData')\nanswer(text=repr(vmscope.status()))")
+    (answer,) = answers("vmscope.start('-XX:-UsePerfData')\nanswer(text=repr(vmscope.status()))")
     assert answer["text"].startswith("<vmscope.Status capacity=0 ")
     assert "path=None reason='switched off by -XX:-UsePerfData' running=True used=0>" in answer["text"]
 
@@ -112,7 +105,7 @@ def test_a_bad_option_starts_nothing() -> None:
         answer(path=vmscope.status().path is not None)
     """
     failed = {"error": "OptionError", "running": False}
-    assert run(code) == [failed, failed, {"path": True}]
+    assert answers(code) == [failed, failed, {"path": True}]
 
 
 def test_a_program_that_took_a_standard_name() -> None:
@@ -127,7 +120,7 @@ def test_a_program_that_took_a_standard_name() -> None:
                    left=os.path.exists(f"/tmp/hsperfdata_{_directory.user_name(os.geteuid())}/{os.getpid()}"))
     """
     error = "sun.gc.collector.0.time exists as a gauge and cannot be this counter"
-    assert run(code) == [{"error": error, "running": False, "callbacks": 0, "left": False}]
+    assert answers(code) == [{"error": error, "running": False, "callbacks": 0, "left": False}]
 
 
 def test_the_second_start_shows_its_own_options(tmp_path: Path) -> None:
@@ -137,7 +130,7 @@ def test_the_second_start_shows_its_own_options(tmp_path: Path) -> None:
         vmscope.start("-Dsecond=2", "-XX:PerfDataSaveFile=saved")
         vmscope.stop()
     """
-    assert run(code, "x" * 100, cwd=tmp_path) == []
+    assert answers(code, "x" * 100, cwd=tmp_path) == []
     values = saved(tmp_path / "saved")
     assert values["java.rt.vmArgs"] == "-Dsecond=2 -XX:PerfDataSaveFile=saved"
     assert values["sun.rt.javaCommand"] == f"-c {'x' * 100}"
@@ -145,14 +138,14 @@ def test_the_second_start_shows_its_own_options(tmp_path: Path) -> None:
 
 def test_options_of_the_environment_are_silent_in_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VMSCOPE_TOOL_OPTIONS", "-XX:PerfDataMemorySize=128k")
-    assert run("vmscope.start()\nanswer(capacity=vmscope.status().capacity)") == [{"capacity": 131072}]
+    assert answers("vmscope.start()\nanswer(capacity=vmscope.status().capacity)") == [{"capacity": 131072}]
 
 
 def test_tmpdir_does_not_move_the_region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TMPDIR", "TMP", "TEMP"):
         monkeypatch.setenv(name, str(tmp_path))
     code = 'vmscope.start("-Djava.io.tmpdir=/x")\nanswer(path=vmscope.status().path)'
-    (answer,) = run(code)
+    (answer,) = answers(code)
     assert answer["path"].startswith("/tmp/hsperfdata_")
     assert list(tmp_path.iterdir()) == []
 
@@ -435,7 +428,7 @@ def test_saving_at_exit(options: list[str], name: str, tmp_path: Path) -> None:
         answer(pid=os.getpid())
         counter.add(12)
     """
-    (answer,) = run(code, cwd=tmp_path)
+    (answer,) = answers(code, cwd=tmp_path)
     (path,) = tmp_path.iterdir()
     assert path.name == name.format(pid=answer["pid"])
     assert path.stat().st_size == 4096
@@ -444,7 +437,7 @@ def test_saving_at_exit(options: list[str], name: str, tmp_path: Path) -> None:
 
 
 def test_nothing_is_saved_unasked(tmp_path: Path) -> None:
-    run("vmscope.start()", cwd=tmp_path)
+    answers("vmscope.start()", cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -472,7 +465,7 @@ def test_the_jdks_jstat_reads_a_saved_region(jdk: JDK, tmp_path: Path) -> None:
         for i in range(3):
             gc.collect()
     """
-    run(code, cwd=tmp_path)
+    answers(code, cwd=tmp_path)
     jstat = jdk.run("jstat", "-gcutil", f"file://{tmp_path}/saved")
     assert (jstat.returncode, jstat.stderr) == (0, "")
     header, values = (line.split() for line in jstat.stdout.splitlines())
@@ -541,7 +534,7 @@ def test_a_process_that_becomes_another_program_publishes_again() -> None:
             os.environ["AGAIN"] = "1"
             os.execv(sys.executable, sys.orig_argv)
     """
-    first, second = run(code)
+    first, second = answers(code)
     assert first == second
     assert first["path"].endswith(f"/{first['pid']}")
 
@@ -561,7 +554,7 @@ def test_a_file_that_a_tmp_cleaner_removed() -> None:
         answer(count=counter.value, there=open(path).read())
         os.unlink(path)
     """
-    assert run(code) == [{"count": 1, "there": "somebody else's"}]
+    assert answers(code) == [{"count": 1, "there": "somebody else's"}]
 
 
 # -- the collector --------------------------------------------------------------------------------
@@ -593,7 +586,7 @@ def test_the_collectors_counts_are_cpythons_own(tmp_path: Path) -> None:
         vmscope.stop()
         answer(stats=gc.get_stats(), times=times)
     """
-    (answer,) = run(code, cwd=tmp_path)
+    (answer,) = answers(code, cwd=tmp_path)
     values = saved(tmp_path / "saved")
     for generation, row in enumerate(answer["stats"]):
         collector = (0, 2, 1)[generation]
@@ -637,7 +630,7 @@ def test_what_a_program_sees_of_it(implementation: str) -> None:
         answer(descriptors=len(after[0]) - len(before[0]), threads=before[1:] == after[1:],
                signals=handlers == [signal.getsignal(number) for number in signal.valid_signals()])
     """
-    (answer,) = run(code)
+    (answer,) = answers(code)
     twin = 1 if sys.version_info >= (3, 13) else 2  # the file, and before 3.13 the lock's mapping
     assert answer == {"descriptors": 0 if implementation == "c" else twin, "threads": True, "signals": True}
 
@@ -661,7 +654,7 @@ def test_a_program_that_closes_every_descriptor(tmp_path: Path) -> None:
             str(os.getpid())))
         os._exit(0)
     """
-    assert run(code, cwd=tmp_path) == [{"clean": True}, {"count": 20, "left": 0}]
+    assert answers(code, cwd=tmp_path) == [{"clean": True}, {"count": 20, "left": 0}]
 
 
 def test_children_that_know_nothing_of_it_keep_nothing() -> None:
@@ -699,7 +692,7 @@ def test_ten_starts_and_stops_leave_nothing() -> None:
                threads=len(os.listdir("/proc/self/task")),
                counts=[vmscope.counter(f"test.{i}").value for i in range(10)])
     """
-    assert run(code) == [{"descriptors": 0, "threads": 1, "counts": [1] * 10}]
+    assert answers(code) == [{"descriptors": 0, "threads": 1, "counts": [1] * 10}]
 
 
 def test_a_thread_may_start_it() -> None:
@@ -710,7 +703,7 @@ def test_a_thread_may_start_it() -> None:
         thread.join()
         answer(path=vmscope.status().path is not None)
     """
-    assert run(code) == [{"path": True}]
+    assert answers(code) == [{"path": True}]
 
 
 def test_threads_that_start_and_stop_at_once() -> None:
@@ -733,4 +726,4 @@ def test_threads_that_start_and_stop_at_once() -> None:
             time.sleep(0.01)
         answer(threads=len(os.listdir("/proc/self/task")))
     """
-    assert run(code) == [{"reason": "", "there": True}, {"threads": 1}]
+    assert answers(code) == [{"reason": "", "there": True}, {"threads": 1}]
