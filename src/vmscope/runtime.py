@@ -89,7 +89,6 @@ class VirtualMachine:
                 if not self.running:
                     self.autostarted = True
                     self.start()
-                    self._end_with_parent()
             except VMScopeError as error:
                 self.reason = f"autostart: {error}"
             finally:
@@ -98,6 +97,7 @@ class VirtualMachine:
 
     def _start(self, command: str | None) -> None:
         self._hook()
+        self._end_with_parent()
         if not self.flags.on("UsePerfData"):
             self.reason = "switched off by -XX:-UsePerfData"
             return

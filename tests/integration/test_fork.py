@@ -310,11 +310,21 @@ def test_forks_at_once_on_two_threads() -> None:
 
 
 def test_a_host_that_turns_warnings_into_errors() -> None:
-    """From 3.12 on os.fork warns where a second thread runs, whoever made it."""
+    """From 3.12 on os.fork warns where a second thread runs, whoever made it.
+
+    Hooks written in Python, of the program's and of modules like logging, run before it counts them.
+    """
     code = """
+        def hook():
+            for i in range(10):
+                sorted([i], key=lambda number: number)
         vmscope.start("-XX:PerfDataSamplingInterval=1")
         counter = vmscope.counter("test.count")
         for i in range(150):
+            if i == 75:
+                import concurrent.futures.thread, logging
+                for when in ("before", "after_in_parent", "after_in_child"):
+                    os.register_at_fork(**{when: hook})
             wait(fork(lambda: os._exit(0)))
             counter.inc()
             if i % 10 == 0:

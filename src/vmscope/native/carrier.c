@@ -210,12 +210,16 @@ vmscope_mirror_body(PyObject *mirror)
     Mirror *self = (Mirror *)mirror;
     open_file(self);
     int64_t pause = self->interval;
+    int order;
     do {
         do {
             int64_t idle = self->interval > IDLE_INTERVAL ? self->interval : IDLE_INTERVAL;
             pause = carry(self) ? self->interval : pause * 2 < idle ? pause * 2 : idle;
-        } while (!vmscope_thread_wait(&self->thread, pause));
-        carry(self);
+            order = vmscope_thread_wait(&self->thread, pause);
+        } while (!order);
+        if (order == STOP) {
+            carry(self);
+        }
     } while (!vmscope_thread_leave(&self->thread));
     if (self->fd >= 0) {
         close(self->fd); /* with a descriptor open the thread would stay visible for a millisecond */

@@ -11,7 +11,7 @@ from time import monotonic_ns
 from vmscope.native.histogram import HistogramSlot
 from vmscope.native.lockmap import lock_file
 from vmscope.native.slots import LongSlot, TextSlot
-from vmscope.native.thread import Thread, resume
+from vmscope.native.thread import STOP, Thread, resume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,10 +140,11 @@ class Mirror(Thread):
             pause = self._interval
             while True:
                 pause = self._interval if self._carry() else min(pause * 2, max(self._interval, _IDLE_INTERVAL))
-                if self._wait(pause):
+                order = self._wait(pause)
+                if order == STOP:
                     self._carry()
-                    if self._stopping:
-                        return
+                if order and self._stopping:
+                    return
         finally:
             if self._fd >= 0:
                 os.close(self._fd)

@@ -15,7 +15,8 @@
 
 #define STACK_SIZE (1 << 20)
 #define GONE_TRIES 10000
-#define FORK_TIMEOUT 50000000   /* ns: how long a thread stuck on a frozen disk may hold up a fork */
+#define HOOK_DEPTH 16
+#define FORK_TIMEOUT 100000000  /* ns: how long a thread stuck on a frozen disk may hold up a fork */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
 static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler"};
@@ -100,7 +101,8 @@ void
 vmscope_thread_finish(Thread *self)
 {
     pthread_mutex_lock(&self->mutex);
-    self->finished = self->stopping = 1;
+    self->finished = 1;
+    self->stopping = STOP;
     pthread_mutex_unlock(&self->mutex);
 }
 
@@ -181,10 +183,10 @@ launch(Thread *self)
 }
 
 static void
-ask_to_stop(Thread *self)
+ask_to_stop(Thread *self, int order)
 {
     pthread_mutex_lock(&self->mutex);
-    self->stopping = 1;
+    self->stopping = order;
     pthread_cond_signal(&self->wake);
     pthread_mutex_unlock(&self->mutex);
 }
@@ -243,7 +245,7 @@ vmscope_thread_stop(Thread *self, int64_t timeout)
     Thread *own = self;
     int was_active = atomic_compare_exchange_strong(&active[self->kind], &own, NULL);
     Py_BEGIN_ALLOW_THREADS
-    ask_to_stop(self);
+    ask_to_stop(self, STOP);
     ended = join(self, timeout);
     Py_END_ALLOW_THREADS
     if (was_active && ended) {
@@ -254,6 +256,8 @@ vmscope_thread_stop(Thread *self, int64_t timeout)
 
 /* -- fork ----------------------------------------------------------------------------------------- */
 
+static PyFrameObject *forking; /* the frame in which the main thread calls os.fork */
+
 static PyObject *
 before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
@@ -262,7 +266,7 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = atomic_load(&active[kind]);
         if (self != NULL && self->paused++ == 0) { /* of two threads that fork at once the first one waits */
-            ask_to_stop(self);
+            ask_to_stop(self, PAUSE);
             stopped[count++] = self;
         }
         if (kind == LATER_THREAD && count > 0) { /* its call may start the others: they come into view once it is over */
@@ -279,8 +283,8 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-static int
-resume(void *Py_UNUSED(ignored))
+static void
+resume(void)
 {
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = atomic_load(&active[kind]);
@@ -291,11 +295,41 @@ resume(void *Py_UNUSED(ignored))
             }
         }
     }
+}
+
+/* Whether what runs was called by os.fork: a hook of the program's, written in Python. */
+static int
+still_forking(void)
+{
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
+    int found = 0;
+    for (int depth = 0; depth < HOOK_DEPTH && frame != NULL && frame != forking && !found; depth++) {
+        Py_SETREF(frame, PyFrame_GetBack(frame));
+        found = frame != NULL && frame == forking;
+    }
+    Py_XDECREF(frame);
+    return found;
+}
+
+static int
+resume_after_fork(void *Py_UNUSED(ignored))
+{
+    if (still_forking() && Py_AddPendingCall(resume_after_fork, NULL) == 0) {
+        return 0;
+    }
+    Py_CLEAR(forking);
+    resume();
     return 0;
 }
 
-/* After this hook os.fork counts the threads, to warn. A pending call of the main thread comes later
+/* From 3.12 on os.fork counts the threads after its hooks, to warn. A pending call of the main thread comes later
  * than that; on any other thread the program has threads of its own and is warned in any case. */
+static int
+must_resume_later(void)
+{
+    return PY_VERSION_HEX >= 0x030C0000 && syscall(SYS_gettid) == getpid();
+}
+
 static PyObject *
 after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
@@ -304,9 +338,17 @@ after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         Thread *self = atomic_load(&active[kind]);
         due |= self != NULL && self->paused > 0 && --self->paused == 0;
     }
-    if (due && (syscall(SYS_gettid) != getpid() || Py_AddPendingCall(resume, NULL) != 0)) {
-        resume(NULL);
+    if (!due) {
+        Py_RETURN_NONE;
     }
+    if (must_resume_later()) {
+        Py_XSETREF(forking, (PyFrameObject *)Py_XNewRef(PyEval_GetFrame()));
+        if (Py_AddPendingCall(resume_after_fork, NULL) == 0) {
+            Py_RETURN_NONE;
+        }
+        Py_CLEAR(forking);
+    }
+    resume();
     Py_RETURN_NONE;
 }
 
@@ -320,6 +362,7 @@ after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
             Py_DECREF(self->owner);
         }
     }
+    Py_CLEAR(forking);
     atomic_store(&own_cpu, 0);
     Py_RETURN_NONE;
 }

@@ -10,6 +10,9 @@
 /* The process has at most one running thread of each kind. In this order: what the first calls may start the others. */
 typedef enum { LATER_THREAD, MIRROR_THREAD, SAMPLER_THREAD, THREAD_KINDS } ThreadKind;
 
+/* What a thread is told: to end for the time of a fork, or for good, with whatever it has to do at the end. */
+enum { PAUSE = 1, STOP };
+
 typedef struct {
     PyObject *owner; /* the object that this is a part of */
     ThreadKind kind;
@@ -51,7 +54,7 @@ void vmscope_thread_kick(Thread *self);
 /* A descriptor table of the thread's own, empty, that the program neither sees nor closes and no child inherits. */
 void vmscope_thread_unshare_files(void);
 
-/* Waits for `nanoseconds` or a kick; true when the thread shall end. */
+/* Waits for `nanoseconds` or a kick; PAUSE or STOP when the thread shall end. */
 int vmscope_thread_wait(Thread *self, int64_t nanoseconds);
 
 int vmscope_thread_is_stopping(Thread *self);

@@ -1,16 +1,21 @@
-"""The Python twin of thread.c: threads of our own, with the GIL, and what os.fork does to them.
-
-One difference shows: after a fork a thread starts again with the next entry, `refresh` or collection, because
-Python code cannot start it after os.fork has returned (3.11, which does not warn: at once).
-"""
+"""The Python twin of thread.c: threads of our own, with the GIL, and what os.fork does to them."""
 
 from __future__ import annotations
 
 import errno
+import os
 import sys
-from _thread import allocate_lock, start_new_thread
+from _thread import allocate_lock, get_native_id, start_new_thread
+from time import monotonic_ns, sleep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["after_fork_in_child", "after_fork_in_parent", "before_fork"]
+
+_HOOK_DEPTH = 16
+_PAUSE, STOP = 1, 2  # what a thread is told: to end for the time of a fork, or for good
 
 _active: dict[str, Thread] = {}  # one of each kind; in this order, for what the first one calls may start the second
 
@@ -19,14 +24,16 @@ class Thread:
     """A thread that waits, works and ends when told. A subclass gives `_run`."""
 
     _kind = ""
-    _fork_timeout = 50_000_000  # ns
+    _fork_timeout = 100_000_000  # ns
 
     def __init__(self) -> None:
         self.error = 0
         self._running = allocate_lock()  # held by the thread
         self._wake = allocate_lock()  # held while there is nothing to wake the thread for
         self._wake.acquire()
-        self._stopping = self._finished = False
+        self._stopping = 0  # or _PAUSE, or STOP
+        self._finished = False
+        self._task = ""
         self._paused = 0  # forks under way
 
     def _run(self) -> None:
@@ -48,10 +55,10 @@ class Thread:
         """Leaves the place, and ends the thread: True when it ended in time."""
         if _active.get(self._kind) is self:
             del _active[self._kind]  # no fork starts it again
-        return self._stop_thread(timeout)
+        return self._stop_thread(STOP, timeout)
 
     def _start_thread(self) -> None:
-        self._stopping = False
+        self._stopping = 0
         if self._running.acquire(False):
             try:
                 start_new_thread(self._work, ())
@@ -60,17 +67,21 @@ class Thread:
                 raise OSError(errno.EAGAIN, str(error)) from error
 
     def _work(self) -> None:
+        self._task = f"/proc/self/task/{get_native_id()}"
         try:
             self._run()
         finally:
             self._running.release()
 
-    def _stop_thread(self, timeout: int) -> bool:
-        self._stopping = True
+    def _stop_thread(self, order: int, timeout: int) -> bool:
+        deadline = monotonic_ns() + timeout
+        self._stopping = order
         self._kick()
         if not self._running.acquire(timeout=timeout / 1e9):
             return False
         self._running.release()
+        while os.path.exists(self._task) and monotonic_ns() < deadline:  # os.fork would still count it
+            sleep(0)
         return True
 
     def _kick(self) -> None:
@@ -79,7 +90,8 @@ class Thread:
         except RuntimeError:
             pass  # it is kicked already
 
-    def _wait(self, nanoseconds: int) -> bool:
+    def _wait(self, nanoseconds: int) -> int:
+        """Waits, or until there is something to do; _PAUSE or STOP when the thread shall end."""
         if not self._stopping:
             self._wake.acquire(timeout=nanoseconds / 1e9)
         return self._stopping
@@ -98,6 +110,44 @@ def resume() -> None:
                 thread.error = error.errno or errno.EAGAIN
 
 
+_forking: FrameType | None = None  # in which the main thread calls os.fork
+_pending_call: object = None  # kept, as C will call it
+
+
+def _resume_after_fork(_: object) -> int:
+    """A pending call. Where it comes in a hook of the program's, os.fork has yet to count the threads."""
+    global _forking
+    frame: FrameType | None = sys._getframe(1)
+    for _depth in range(_HOOK_DEPTH):
+        if frame is None or frame is _forking:
+            break
+        frame = frame.f_back
+        if frame is not None and frame is _forking:
+            _add_pending_call()
+            return 0
+    _forking = None
+    resume()
+    return 0
+
+
+def _add_pending_call() -> None:
+    from ctypes import pythonapi
+
+    pythonapi.Py_AddPendingCall(_pending_call, None)
+
+
+def _resume_later() -> None:
+    """From 3.12 on os.fork counts the threads after its hooks, to warn: only a pending call comes later than that."""
+    global _pending_call
+    try:
+        from ctypes import CFUNCTYPE, c_int, c_void_p
+    except ImportError:  # built without libffi: the next entry, `refresh` or collection resumes
+        return
+    if _pending_call is None:
+        _pending_call = CFUNCTYPE(c_int, c_void_p)(_resume_after_fork)
+    _add_pending_call()
+
+
 def before_fork() -> None:
     """For os.register_at_fork: stops the threads."""
     seen = 0
@@ -105,17 +155,21 @@ def before_fork() -> None:
         thread = tuple(_active.values())[seen]
         thread._paused += 1
         if thread._paused == 1:  # of two threads that fork at once the first one waits
-            thread._stop_thread(thread._fork_timeout)
+            thread._stop_thread(_PAUSE, thread._fork_timeout)
         seen += 1
 
 
 def after_fork_in_parent() -> None:
     """For os.register_at_fork: lets them start again."""
+    global _forking
     for thread in _active.values():
         if thread._paused:
             thread._paused -= 1
-    if sys.version_info < (3, 12):
-        resume()
+    if sys.version_info < (3, 12) or get_native_id() != os.getpid():
+        resume()  # no warning is due, or one in any case, as the program has threads of its own
+    elif _active:
+        _forking = sys._getframe(1)
+        _resume_later()
 
 
 def after_fork_in_child() -> None:
