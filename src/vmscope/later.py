@@ -29,8 +29,12 @@ def call(callback: Callable[[], object]) -> None:
     OSError where no thread can be started, RuntimeError in a sub-interpreter.
     """
     global _waiting
-    native.call_later(_DELAY, _run)
     _waiting = callback
+    try:
+        native.call_later(_DELAY, _run)
+    except BaseException:
+        _waiting = None
+        raise
     hook()
 
 

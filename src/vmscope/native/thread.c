@@ -7,8 +7,11 @@
 #include "thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +19,9 @@
 #define STACK_SIZE (1 << 20)
 #define GONE_TRIES 10000
 #define HOOK_DEPTH 16
-#define FORK_TIMEOUT 100000000  /* ns: how long a thread stuck on a frozen disk may hold up a fork */
+#define FORK_TIMEOUT 50000000   /* ns; a fork waits so long for a thread, */
+#define STUCK_TRIES 4           /* so often for one that a frozen disk holds, once, */
+#define FORK_TRIES 40           /* and so often for one that nothing gives a processor */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
 static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler"};
@@ -133,7 +138,7 @@ vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)
     self->owner = owner;
     self->kind = kind;
     self->body = body;
-    self->joinable = self->running = self->stopping = self->finished = self->kicked = self->paused = 0;
+    self->joinable = self->running = self->stopping = self->finished = self->kicked = self->paused = self->stuck = 0;
 }
 
 void
@@ -256,6 +261,35 @@ vmscope_thread_stop(Thread *self, int64_t timeout)
 
 /* -- fork ----------------------------------------------------------------------------------------- */
 
+/* Whether the kernel keeps a thread waiting for a disk. */
+static int
+is_stuck(pid_t tid)
+{
+    char path[64], text[128];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[length < 0 ? 0 : length] = '\0';
+    const char *end = strrchr(text, ')'); /* of the name, which the state follows */
+    return end == NULL || strncmp(end, ") D", 3) == 0;
+}
+
+/* Without the GIL. */
+static void
+wait_for_pause(Thread *self)
+{
+    if (self->stuck && is_stuck(self->tid)) {
+        return;
+    }
+    self->stuck = 0;
+    for (int i = 1; i <= FORK_TRIES && !self->stuck && !join(self, FORK_TIMEOUT); i++) {
+        self->stuck = i >= STUCK_TRIES && is_stuck(self->tid);
+    }
+}
+
 static PyFrameObject *forking; /* the frame in which the main thread calls os.fork */
 
 static PyObject *
@@ -277,7 +311,7 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     }
     Py_BEGIN_ALLOW_THREADS
     while (count > 0) {
-        (void)join(stopped[--count], FORK_TIMEOUT);
+        wait_for_pause(stopped[--count]);
     }
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;

@@ -26,6 +26,7 @@ typedef struct {
     pid_t pid;                                         /* whose thread it is: a bare fork(2) tells nobody */
     int joinable, running, stopping, finished, kicked; /* under the mutex */
     int paused;                                        /* forks under way; under the GIL */
+    int stuck;                                         /* on a frozen disk, as the last fork found it */
     int64_t cpu;                                       /* ns of CPU that are accounted for; the thread's own */
     _Atomic int error;                                 /* errno of the last failure: a start, or the owner's work */
 } Thread;

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["after_fork_in_child", "after_fork_in_parent", "before_fork"]
 
 _HOOK_DEPTH = 16
+_STUCK_TRIES = 4  # times the timeout, for a thread that a frozen disk holds
+_FORK_TRIES = 40  # for one that nothing gives a processor
 _PAUSE, STOP = 1, 2  # what a thread is told: to end for the time of a fork, or for good
 
 _active: dict[str, Thread] = {}  # one of each kind; in this order, for what the first one calls may start the second
@@ -24,7 +26,7 @@ class Thread:
     """A thread that waits, works and ends when told. A subclass gives `_run`."""
 
     _kind = ""
-    _fork_timeout = 100_000_000  # ns
+    _fork_timeout = 50_000_000  # ns
 
     def __init__(self) -> None:
         self.error = 0
@@ -83,6 +85,14 @@ class Thread:
         while os.path.exists(self._task) and monotonic_ns() < deadline:  # os.fork would still count it
             sleep(0)
         return True
+
+    def _is_stuck(self) -> bool:
+        """Whether the kernel keeps it waiting for a disk."""
+        try:
+            with open(f"{self._task}/stat", "rb") as file:
+                return file.read().rpartition(b") ")[2].startswith(b"D")
+        except OSError:
+            return True
 
     def _kick(self) -> None:
         try:
@@ -155,7 +165,9 @@ def before_fork() -> None:
         thread = tuple(_active.values())[seen]
         thread._paused += 1
         if thread._paused == 1:  # of two threads that fork at once the first one waits
-            thread._stop_thread(_PAUSE, thread._fork_timeout)
+            for tries in range(1, _FORK_TRIES + 1):
+                if thread._stop_thread(_PAUSE, thread._fork_timeout) or (tries >= _STUCK_TRIES and thread._is_stuck()):
+                    break
         seen += 1
 
 
