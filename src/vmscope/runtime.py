@@ -29,10 +29,11 @@ class Status:
     """What `vmscope.status()` tells.
 
     `running`; `path` of the region's file or None; `reason` why there is none, or ""; `capacity`, `used` and
-    `overflow` in bytes; `flags`, the VM options in force; `implementation`, "c" or "python".
+    `overflow` in bytes; `flags`, the VM options in force; `implementation`, "c" or "python"; `fatal_path`,
+    whether a crash saves the region where asked and unlinks its file (the Python twin cannot).
     """
 
-    __slots__ = ("capacity", "flags", "implementation", "overflow", "path", "reason", "running", "used")
+    __slots__ = ("capacity", "fatal_path", "flags", "implementation", "overflow", "path", "reason", "running", "used")
 
     def __init__(self, vm: VirtualMachine) -> None:
         region = vm.region
@@ -44,6 +45,7 @@ class Status:
         self.overflow = 0 if region is None else region.mirror.overflow
         self.flags = vm.flags
         self.implementation = native.IMPLEMENTATION
+        self.fatal_path = vm.fatal_path
 
     def __repr__(self) -> str:
         return " ".join(["<vmscope.Status", *(f"{name}={getattr(self, name)!r}" for name in self.__slots__)]) + ">"
@@ -58,6 +60,7 @@ class VirtualMachine:
         self._parents: Region | None = None  # in a forked child, until it makes its own
         self.reason = "vmscope.start() was not called"
         self.flags: Flags = vm_flags.Flags()
+        self.fatal_path = False
         self._standard: Standard | None = None
         self._hooked = False
         self._multiprocessing: object = None
@@ -135,6 +138,7 @@ class VirtualMachine:
         self._publish(region)
         if region.file is not None:
             self._start_mirror(region)
+        self._arm(region)
 
     def _publish(self, region: Region) -> None:
         """Gives the region a file, or notes why it has none."""
@@ -159,6 +163,16 @@ class VirtualMachine:
             self._log("debug", "no shared region: %s", self.reason)
             self._unlink(region)
 
+    def _arm(self, region: Region) -> None:
+        """From now on a crash does what is left to do."""
+        path = self._save_path()
+        if region.file is None and not path:
+            return
+        try:
+            self.fatal_path = native.arm(region.mirror, path)
+        except OSError as error:  # a path that the kernel does not take
+            self._log("debug", "no fatal path: %s", error)
+
     # -- the end
 
     def stop(self) -> None:
@@ -182,6 +196,8 @@ class VirtualMachine:
                 if copied:  # else its disk is stuck, and unlink would be too
                     self._unlink(region)
             self.autostarted = False
+            native.disarm()
+            self.fatal_path = False
 
     def _unlink(self, region: Region) -> None:
         file, region.file = region.file, None
@@ -191,13 +207,19 @@ class VirtualMachine:
             except VMScopeError as error:
                 self._log("debug", "%s", error)
 
-    def _save(self, region: Region) -> None:
+    def _save_path(self) -> bytes:
+        """Where to save; empty: nowhere."""
         name = self.flags.text("PerfDataSaveFile")
-        if not name and not self.flags.on("PerfDataSaveToFile"):
+        if not name and self.flags.on("PerfDataSaveToFile"):
+            name = "hsperfdata_%p"
+        return os.fsencode(name.replace("%p", str(os.getpid())))
+
+    def _save(self, region: Region) -> None:
+        path = self._save_path()
+        if not path:
             return
-        path = (name or "hsperfdata_%p").replace("%p", str(os.getpid()))
         try:
-            region.mirror.save(os.fsencode(path))
+            region.mirror.save(path)
         except OSError as error:
             self._log("warning", "the region cannot be saved: %s", error)
 
@@ -212,6 +234,8 @@ class VirtualMachine:
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""
         self._lock = RLock()
+        native.disarm()
+        self.fatal_path = False
         self._parents, self.region = self.region, None
         if self._parents is not None and self._parents.file is not None:
             self._parents.file.abandon()

@@ -16,6 +16,7 @@ if _wanted:
         _wanted = False
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
+    from vmscope.native.fatal import *  # noqa: F403
     from vmscope.native.histogram import *  # noqa: F403
     from vmscope.native.later import *  # noqa: F403
     from vmscope.native.lockmap import *  # noqa: F403

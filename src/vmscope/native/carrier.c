@@ -91,6 +91,19 @@ vmscope_write_range(int fd, const unsigned char *from, size_t offset, size_t len
     return 0;
 }
 
+int
+vmscope_save_image(Mirror *self, const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0600); /* a pipe nobody reads: ENXIO */
+    if (fd < 0) {
+        return errno;
+    }
+    /* What lies beyond `used` may be half an entry. */
+    int failed = vmscope_write_range(fd, self->image, 0, self->used) < 0 || ftruncate(fd, (off_t)self->capacity) < 0;
+    int status = failed ? errno : 0;
+    return close(fd) < 0 && status == 0 ? errno : status;
+}
+
 static int
 write_dirty_pages(Mirror *self)
 {

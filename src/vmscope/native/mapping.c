@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 int vmscope_add_mapping(PyObject *module);
+void vmscope_sigbus_action(const struct sigaction *action, struct sigaction *before);
 
 #define WORD 8
 #define GIL_FREE_BYTES (1 << 20) /* below this a copy takes less time than giving the GIL away and back */
@@ -60,6 +61,12 @@ on_sigbus(int signum, siginfo_t *info, void *context)
     errno = saved;
 }
 
+static bool
+is_guard(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_sigbus;
+}
+
 static void
 handler_install(void)
 {
@@ -71,7 +78,7 @@ handler_install(void)
     sigemptyset(&action.sa_mask);
     struct sigaction before;
     sigaction(SIGBUS, &action, &before);
-    if (!(before.sa_flags & SA_SIGINFO) || before.sa_sigaction != on_sigbus) {
+    if (!is_guard(&before)) {
         handler_before = before;
     }
     handler_gone = 0;
@@ -103,9 +110,28 @@ handler_leave(const sigset_t *mask)
     if (--handler_users == 0 && !handler_gone) {
         struct sigaction found;
         sigaction(SIGBUS, &handler_before, &found);
-        if (!(found.sa_flags & SA_SIGINFO) || found.sa_sigaction != on_sigbus) {
+        if (!is_guard(&found)) {
             sigaction(SIGBUS, &found, NULL); /* somebody installed theirs meanwhile: it stays */
         }
+    }
+    pthread_mutex_unlock(&handler_lock);
+}
+
+/* sigaction for the fatal path: while the guard is up, what it puts back is looked at and changed. */
+void
+vmscope_sigbus_action(const struct sigaction *action, struct sigaction *before)
+{
+    struct sigaction found;
+    pthread_mutex_lock(&handler_lock);
+    sigaction(SIGBUS, NULL, &found);
+    bool guarded = is_guard(&found);
+    if (before != NULL) {
+        *before = guarded ? handler_before : found;
+    }
+    if (action != NULL && guarded) {
+        handler_before = *action;
+    } else if (action != NULL) {
+        sigaction(SIGBUS, action, NULL);
     }
     pthread_mutex_unlock(&handler_lock);
 }

@@ -312,16 +312,10 @@ mirror_save(PyObject *object, PyObject *path)
     if (name == NULL) {
         return NULL;
     }
-    int status = 0;
+    int status;
     Py_BEGIN_ALLOW_THREADS
     vmscope_refresh_image(self, self->save_scratch);
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || vmscope_write_range(fd, self->image, 0, self->capacity) < 0) {
-        status = errno;
-    }
-    if (fd >= 0 && close(fd) < 0 && status == 0) {
-        status = errno;
-    }
+    status = vmscope_save_image(self, name);
     Py_END_ALLOW_THREADS
     if (status != 0) {
         errno = status;
@@ -401,7 +395,7 @@ static PyType_Spec mirror_spec = {"vmscope.native.Mirror", sizeof(Mirror), 0, Py
 int
 vmscope_add_mirror(PyObject *module)
 {
-    PyTypeObject *type = vmscope_add_type(module, &mirror_spec, NULL);
-    Py_XDECREF(type);
-    return type == NULL ? -1 : 0;
+    NativeState *state = vmscope_state(module);
+    state->mirror = vmscope_add_type(module, &mirror_spec, NULL);
+    return state->mirror == NULL ? -1 : 0;
 }

@@ -4,6 +4,7 @@
 
 #include "thread.h"
 
+#include <signal.h>
 #include <sys/types.h>
 
 /* wire/layout.py has the whole prologue */
@@ -64,7 +65,13 @@ int vmscope_refresh_image(Mirror *self, uint64_t *scratch);
 /* write(2) until all is written; 0, or -1 with errno. */
 int vmscope_write_range(int fd, const unsigned char *from, size_t offset, size_t length);
 
+/* Writes the image to a file of its own, async-signal-safely: 0, or an errno. */
+int vmscope_save_image(Mirror *self, const char *path);
+
 /* What the mirror's thread does, until it is told to stop. */
 void vmscope_mirror_body(PyObject *mirror);
+
+/* sigaction(SIGBUS, ...) for what lies below the guard of a mapping (mapping.c). */
+void vmscope_sigbus_action(const struct sigaction *action, struct sigaction *before);
 
 #endif

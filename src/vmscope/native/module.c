@@ -7,6 +7,7 @@ native_exec(PyObject *module)
     static int (*const parts[])(PyObject *) = {
         vmscope_add_slots,     vmscope_add_histogram, vmscope_add_thread, vmscope_add_later,  vmscope_add_mirror,
         vmscope_add_collector, vmscope_add_lockmap,   vmscope_add_scan,   vmscope_add_mapping,
+        vmscope_add_fatal,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i](module) < 0) {
@@ -24,6 +25,7 @@ native_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->text_slot);
     Py_VISIT(state->histogram_slot);
     Py_VISIT(state->timer);
+    Py_VISIT(state->mirror);
     return 0;
 }
 
@@ -35,6 +37,7 @@ native_clear(PyObject *module)
     Py_CLEAR(state->text_slot);
     Py_CLEAR(state->histogram_slot);
     Py_CLEAR(state->timer);
+    Py_CLEAR(state->mirror);
     return 0;
 }
 

@@ -23,6 +23,7 @@ int vmscope_add_histogram(PyObject *module);
 int vmscope_add_thread(PyObject *module);
 int vmscope_add_later(PyObject *module);
 int vmscope_add_mirror(PyObject *module);
+int vmscope_add_fatal(PyObject *module);
 int vmscope_add_collector(PyObject *module);
 int vmscope_add_lockmap(PyObject *module);
 int vmscope_add_scan(PyObject *module);
@@ -34,6 +35,7 @@ typedef struct {
     PyTypeObject *text_slot;
     PyTypeObject *histogram_slot;
     PyTypeObject *timer;
+    PyTypeObject *mirror;
 } NativeState;
 
 extern PyModuleDef vmscope_native_def;

@@ -175,6 +175,10 @@ launch(Thread *self)
     pthread_attr_t attributes;
     sigset_t all, before;
     sigfillset(&all);
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL}; /* blocked, they would end the process unseen */
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        sigdelset(&all, faults[i]);
+    }
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     self->running = 1;
