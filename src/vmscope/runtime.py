@@ -45,7 +45,10 @@ class Status:
         self.overflow = 0 if region is None else region.mirror.overflow
         self.flags = vm.flags
         self.implementation = native.IMPLEMENTATION
-        self.fatal_path = vm.fatal_path
+        self.fatal_path = native.is_armed()
+        if vm.survived():
+            self.path = None
+            self.reason = "a fatal signal took the file away, and the program went on: stop() and start() again"
 
     def __repr__(self) -> str:
         return " ".join(["<vmscope.Status", *(f"{name}={getattr(self, name)!r}" for name in self.__slots__)]) + ">"
@@ -60,7 +63,7 @@ class VirtualMachine:
         self._parents: Region | None = None  # in a forked child, until it makes its own
         self.reason = "vmscope.start() was not called"
         self.flags: Flags = vm_flags.Flags()
-        self.fatal_path = False
+        self._armed = False
         self._standard: Standard | None = None
         self._hooked = False
         self._multiprocessing: object = None
@@ -169,9 +172,18 @@ class VirtualMachine:
         if region.file is None and not path:
             return
         try:
-            self.fatal_path = native.arm(region.mirror, path)
+            native.arm(region.mirror, path)
+            self._armed = native.is_armed()
         except OSError as error:  # a path that the kernel does not take
             self._log("debug", "no fatal path: %s", error)
+
+    def _disarm(self) -> None:
+        native.disarm()
+        self._armed = False
+
+    def survived(self) -> bool:
+        """Whether a signal that ends processes came, was acted on, and did not end this one."""
+        return self._armed and not native.is_armed()
 
     # -- the end
 
@@ -195,9 +207,8 @@ class VirtualMachine:
                 self._save(region)
                 if copied:  # else its disk is stuck, and unlink would be too
                     self._unlink(region)
+            self._disarm()
             self.autostarted = False
-            native.disarm()
-            self.fatal_path = False
 
     def _unlink(self, region: Region) -> None:
         file, region.file = region.file, None
@@ -234,8 +245,7 @@ class VirtualMachine:
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""
         self._lock = RLock()
-        native.disarm()
-        self.fatal_path = False
+        self._disarm()
         self._parents, self.region = self.region, None
         if self._parents is not None and self._parents.file is not None:
             self._parents.file.abandon()

@@ -259,7 +259,7 @@ arm(PyObject *module, PyObject *args)
     }
     atomic_store(&armed, (Mirror *)Py_NewRef(object));
     install_handlers();
-    Py_RETURN_TRUE;
+    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -270,11 +270,17 @@ disarm(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+static PyObject *
+is_armed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(atomic_load(&armed) != NULL);
+}
+
 static PyMethodDef fatal_functions[] = {
     {"arm", arm, METH_VARARGS,
-     "arm(mirror, save): from now on a fatal signal saves the image to `save` (b\"\": nowhere) and unlinks the file. "
-     "True: it can be done."},
+     "arm(mirror, save): from now on a fatal signal saves the image to `save` (b\"\": nowhere) and unlinks the file."},
     {"disarm", disarm, METH_NOARGS, "Puts back the handlers that were there before, where ours still stand."},
+    {"is_armed", is_armed, METH_NOARGS, "Whether a fatal signal will be acted on; no longer once one was."},
     {NULL},
 };
 
