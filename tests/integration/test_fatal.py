@@ -211,24 +211,55 @@ def test_a_crash_while_others_count_and_make_counters(tmp_path: Path) -> None:
     Crashed(tmp_path, code).check(-signal.SIGSEGV)
 
 
-def test_a_fault_while_saving_does_not_stop_the_rest(tmp_path: Path) -> None:
-    """A text whose memory is gone: the refresh faults, on this thread or on the mirror's; the dump still comes."""
-    code = """
-    faulthandler.enable()
-    text = vmscope.text("test.gone", capacity=32000)
-    start()
-    words = ctypes.c_void_p.from_address(id(text) + object.__basicsize__ + 16).value
+GONE = """
+from vmscope import native
+text = vmscope.text("test.gone", capacity=32000)
+
+def take_away():
+    words = ctypes.c_void_p.from_address(id(text) + native.TextSlot.__basicsize__ - 8).value
     text.set("x" * 32000)
     page = (words + 4095) & ~4095
     assert ctypes.string_at(page, 8) == b"x" * 8
     libc.mprotect(ctypes.c_void_p(page), ctypes.c_size_t(4096), 0)
+"""
+
+
+def test_a_fault_while_saving_does_not_stop_the_rest(tmp_path: Path) -> None:
+    """A text whose memory is gone: the refresh faults too, and the dump still comes."""
+    code = """
+    faulthandler.enable()
+    start("-XX:PerfDataSamplingInterval=60000")
+    time.sleep(0.3)
+    take_away()
     ctypes.string_at(0)
     """
-    crashed = Crashed(tmp_path, code)
+    crashed = Crashed(tmp_path, GONE + dedent(code))
     assert crashed.status == -signal.SIGSEGV
     assert not crashed.path.exists()
     assert crashed.file.stat().st_size == 65536
     assert crashed.stderr.count("Fatal Python error: Segmentation fault") == 1
+    assert "string_at" in crashed.stderr
+
+
+def test_a_fault_on_the_mirrors_own_thread(tmp_path: Path) -> None:
+    crashed = Crashed(tmp_path, GONE + "start()\ntake_away()\ntime.sleep(20)")
+    assert crashed.status == -signal.SIGSEGV
+    assert not crashed.path.exists()
+    assert crashed.file.stat().st_size == 65536
+
+
+def test_a_signal_that_the_main_thread_holds_back(tmp_path: Path, handlers: str) -> None:
+    """It waits for the main thread, although the mirror's would take it."""
+    code = """
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGFPE])
+    os.kill(os.getpid(), signal.SIGFPE)
+    time.sleep(0.2)
+    print(os.path.exists(here), flush=True)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGFPE])
+    """
+    crashed = Crashed(tmp_path, installed(handlers, signal.SIGFPE, 1) + dedent(code))
+    crashed.check(7)
+    assert crashed.lines == ["True", f"handler {int(signal.SIGFPE)} -1 0 {crashed.pid} 0"]
 
 
 def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
@@ -354,14 +385,13 @@ def test_a_handler_gets_the_fault_as_it_was(tmp_path: Path, handlers: str) -> No
 def test_a_handler_gets_the_sender(tmp_path: Path, handlers: str) -> None:
     code = """
     import subprocess
-    sender = subprocess.Popen(["sh", "-c", f"kill -FPE {os.getpid()}"])
+    sender = subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -FPE {os.getpid()}"])
     print(sender.pid, flush=True)
     time.sleep(20)
     """
     crashed = Crashed(tmp_path, installed(handlers, signal.SIGFPE, 1) + dedent(code))
     crashed.check(7)
-    handler = next(line for line in crashed.lines if line.startswith("handler"))
-    sender = next(line for line in crashed.lines if not line.startswith("handler"))
+    sender, handler = crashed.lines
     assert handler == f"handler {int(signal.SIGFPE)} 0 0 {sender} 0"
 
 

@@ -109,6 +109,16 @@ pass_on(int signum, siginfo_t *info, const struct sigaction *before)
     }
 }
 
+/* What was sent to the process goes to its main thread, which held it back: on ours the program's handlers would find
+ * none of its descriptors. Only a thread's own signals may be made up with any code, hence SI_QUEUE. */
+static int
+hand_over(int signum, const siginfo_t *info)
+{
+    siginfo_t copy = *info;
+    copy.si_code = SI_QUEUE;
+    return syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), signum, &copy) == 0;
+}
+
 static void
 on_fatal(int signum, siginfo_t *info, void *Py_UNUSED(context))
 {
@@ -118,6 +128,9 @@ on_fatal(int signum, siginfo_t *info, void *Py_UNUSED(context))
         i++;
     }
     if (sent && !(handlers[i].before.sa_flags & SA_SIGINFO) && handlers[i].before.sa_handler == SIG_IGN) {
+        return;
+    }
+    if (sent && vmscope_on_own_thread && hand_over(signum, info)) {
         return;
     }
     if (getpid() == owner) {

@@ -32,6 +32,8 @@ static _Atomic(Thread *) active[THREAD_KINDS];
 static _Atomic int64_t own_cpu;
 _Atomic int64_t vmscope_own_states;
 
+_Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_on_own_thread;
+
 static int64_t
 clock_now(clockid_t clock)
 {
@@ -148,10 +150,25 @@ vmscope_thread_kick(Thread *self)
     pthread_cond_signal(&self->wake);
 }
 
+/* A fault that is blocked would end the process at once, past the fatal path. */
+static void
+unblock_faults(void)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        sigaddset(&set, faults[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static void *
 enter(void *argument)
 {
     Thread *self = argument;
+    vmscope_on_own_thread = 1;
+    unblock_faults();
     self->cpu = 0;
     self->tid = (pid_t)syscall(SYS_gettid);
     self->body(self->owner);
@@ -175,10 +192,6 @@ launch(Thread *self)
     pthread_attr_t attributes;
     sigset_t all, before;
     sigfillset(&all);
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL}; /* blocked, they would end the process unseen */
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        sigdelset(&all, faults[i]);
-    }
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     self->running = 1;

@@ -39,6 +39,9 @@ int64_t vmscope_own_cpu(void);
 /* Thread states that vmscope's own threads have made. */
 extern _Atomic int64_t vmscope_own_states;
 
+/* True on such a thread; a signal handler may read it. */
+extern _Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_on_own_thread;
+
 void vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)(PyObject *owner));
 
 /* Starts the body on a thread, as the process's one of its kind; 0, or -1 with RuntimeError or OSError. */
