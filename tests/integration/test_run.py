@@ -16,8 +16,66 @@ from tests.support import JDK
 SHOW = """\
 import sys
 print(sys.argv, sys.path[0], __name__, __file__ if "__file__" in globals() else None, __spec__ and __spec__.name)
-print(sorted(name for name in globals() if not name.startswith("__")), sys.modules["__main__"].__dict__ is globals())
+print(sorted(globals()), sys.modules["__main__"].__dict__ is globals())
+print(__loader__ if isinstance(__loader__, type) else type(__loader__).__name__, __package__, __doc__)
 """
+
+FAILS = """\
+def f():
+    1 / 0
+
+try:
+    f()
+except ZeroDivisionError as error:
+    raise KeyError("x") from error
+"""
+
+PROGRAMS: dict[str, str | bytes] = {
+    "show.py": SHOW,
+    "no_suffix": SHOW,
+    "package/__init__.py": "",
+    "package/show.py": SHOW,
+    "package/__main__.py": SHOW,
+    "package/fails.py": FAILS,
+    "package/relative.py": "from . import show\n",
+    "app/__main__.py": SHOW,
+    "failing/__main__.py": FAILS,
+    "no_main/module.py": "",
+    "fails.py": FAILS,
+    "wrong.py": "def f(:\n",
+    "imports_wrong.py": "import wrong\n",
+    "group.py": "raise ExceptionGroup('several', [ValueError(1), TypeError('x')])\n",
+    "latin.py": "# -*- coding: latin-1 -*-\nprint(len('\xe4'))\n".encode("latin-1"),
+    "mark.py": b"\xef\xbb\xbfprint(1)\n",
+    "reads.py": "import sys\nprint(sys.stdin.read())\n",
+    "thread.py": "import threading\nthread = threading.Thread(target=lambda: 1 / 0)\nthread.start()\nthread.join()\n",
+    "warns.py": "import warnings\nwarnings.warn('hello')\n",
+    "pickles.py": "import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))) is A, A.__module__)\n",
+    "annotated.py": "def f(x: missing): pass\n",
+    "hook.py": """\
+import sys, traceback
+def hook(kind, error, trace):
+    names = [frame.name for frame in traceback.extract_tb(trace)]
+    print(kind, names, trace is error.__traceback__, sys.last_traceback is trace, sys.excepthook is hook)
+sys.excepthook = hook
+1 / 0
+""",
+    "last.py": """\
+import atexit, sys
+atexit.register(lambda: print(sys.last_value, sys.last_traceback.tb_frame.f_code.co_name,
+                              sys.excepthook is sys.__excepthook__))
+1 / 0
+""",
+    "pool.py": """\
+import multiprocessing
+def twice(x):
+    return 2 * x
+if __name__ == "__main__":
+    for way in ("spawn", "fork", "forkserver"):
+        with multiprocessing.get_context(way).Pool(2) as pool:
+            print(way, pool.map(twice, range(3)))
+""",
+}
 
 
 def python(*arguments: str, cwd: Path, vmscope: bool, env: dict[str, str] | None = None) -> tuple[int, str, str]:
@@ -28,7 +86,7 @@ def python(*arguments: str, cwd: Path, vmscope: bool, env: dict[str, str] | None
         command,
         cwd=cwd,
         env={"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
-        stdin=subprocess.DEVNULL,
+        input=FAILS,
         capture_output=True,
         text=True,
         timeout=60,
@@ -38,24 +96,14 @@ def python(*arguments: str, cwd: Path, vmscope: bool, env: dict[str, str] | None
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    (tmp_path / "package").mkdir()
-    (tmp_path / "package" / "__init__.py").write_text("")
-    for name in ("show.py", "package/show.py", "package/__main__.py"):
-        (tmp_path / name).write_text(SHOW)
-    (tmp_path / "app").mkdir()
-    (tmp_path / "app" / "__main__.py").write_text(SHOW)
+    for name, text in PROGRAMS.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with zipfile.ZipFile(tmp_path / "app.pyz", "w") as archive:
         archive.writestr("__main__.py", SHOW)
-    (tmp_path / "fails.py").write_text("def f():\n    1 / 0\n\n\nf()\n")
-    (tmp_path / "wrong.py").write_text("def f(:\n")
-    (tmp_path / "pool.py").write_text(
-        "import multiprocessing as m\n"
-        "def twice(x):\n    return 2 * x\n"
-        "if __name__ == '__main__':\n"
-        "    for way in ('spawn', 'fork', 'forkserver'):\n"
-        "        with m.get_context(way).Pool(2) as pool:\n"
-        "            print(way, pool.map(twice, range(3)))\n"
-    )
+    (tmp_path / "zipped").write_bytes(b"#!/usr/bin/env python3\n" + (tmp_path / "app.pyz").read_bytes())
+    (tmp_path / "link.py").symlink_to("package/show.py")
     return tmp_path
 
 
@@ -71,6 +119,10 @@ def programs(tmp_path: Path) -> Path:
         ["-c", SHOW, "1"],
         ["app", "1"],
         ["app.pyz", "1"],
+        ["zipped", "1"],
+        ["no_suffix"],
+        ["link.py"],
+        ["-", "1"],
     ],
     ids=lambda words: " ".join(words)[:24],
 )
@@ -86,7 +138,32 @@ def test_a_program_sees_the_same(programs: Path, arguments: list[str], safe: str
     "arguments",
     [
         ["fails.py"],
+        ["-m", "fails"],
+        ["-m", "package.fails"],
+        ["failing"],
+        ["-c", FAILS],
+        ["-"],
         ["wrong.py"],
+        ["-m", "wrong"],
+        ["imports_wrong.py"],
+        ["-m", "imports_wrong"],
+        ["-c", "def f(:"],
+        ["no_main"],
+        ["package/relative.py"],
+        ["group.py"],
+        ["latin.py"],
+        ["mark.py"],
+        ["reads.py"],
+        ["thread.py"],
+        ["warns.py"],
+        ["pickles.py"],
+        ["annotated.py"],
+        ["hook.py"],
+        ["last.py"],
+        ["-c", "raise SystemExit(-1)"],
+        ["-c", "raise SystemExit(256)"],
+        ["-c", "raise SystemExit([1])"],
+        ["-c", "raise GeneratorExit"],
         ["-c", "raise SystemExit(3)"],
         ["-c", "raise SystemExit('a word')"],
         ["-c", "import sys; sys.exit()"],
@@ -97,6 +174,8 @@ def test_a_program_sees_the_same(programs: Path, arguments: list[str], safe: str
         ["-c", "from __future__ import annotations\nprint(__annotations__ if 0 else 1)"],
         ["-c", "def f(x: missing): pass"],
         ["-m", "nothing_of_this_name"],
+        ["-m", "package.nothing"],
+        ["-m", "email"],
         ["pool.py"],
     ],
     ids=lambda words: " ".join(words)[:40],

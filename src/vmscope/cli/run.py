@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _HELP = """\
-usage: vmscope run [VM OPTION ...] SCRIPT.py | -m MODULE | -c CODE [ARGUMENT ...]
+usage: vmscope run [VM OPTION ...] SCRIPT.py | -m MODULE | -c CODE | - [ARGUMENT ...]
 
 Runs a program as `python` would, with a region in which its counters, its collector and its identity
 can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounter.print).
 
   -m MODULE   run a module, as python -m does
   -c CODE     run code given as text
+  -           run the code that comes on standard input
   -Dkey=value set a property; jps -v shows it
   @FILE       take options from a file
 
@@ -45,7 +46,8 @@ def __getattr__(name: str) -> str:
 def main(args: list[str]) -> "Callable[[], int]":
     """Starts the VM; what comes back runs the program, whose errors and exit status are its own."""
     options, kind, target, arguments = _split(args)
-    source = _read(target) if not kind and not _is_application(target) else b""
+    application = not kind and _is_application(target)
+    source = b"" if kind or application else _read(target)
     inherited = os.environ.get(flags.ENVIRONMENT)
     if inherited:
         sys.stderr.write(f"Picked up {flags.ENVIRONMENT}: {inherited}\n")
@@ -53,22 +55,20 @@ def main(args: list[str]) -> "Callable[[], int]":
     runtime.start(*options, command=" ".join([name, *arguments]))
 
     def program() -> int:
-        module = type(sys)("__main__")
-        module.__dict__["__builtins__"] = __import__("builtins")
-        sys.modules["__main__"] = module
+        module = _make_main()
         try:
             if kind == "-m":
                 _run_module(target, arguments)
             elif kind == "-c":
                 _run_code(module, target, arguments)
-            elif _is_application(target):
+            elif application:
                 _run_application(target, arguments)
             else:
                 _run_script(module, target, source, arguments)
         except SystemExit:
             raise
         except BaseException as error:
-            _report(error, target if kind == "-c" else "")
+            _hide_own_frames(error, target if kind == "-c" else "")
             raise
         return 0
 
@@ -82,21 +82,40 @@ def _split(args: list[str]) -> tuple[list[str], str, str, list[str]]:
             if position + 1 == len(args):
                 raise CommandLineError(f"run: {word} needs a word after it")
             return args[:position], word, args[position + 1], args[position + 2 :]
-        if not word.startswith(("-", "@")):
+        if word == "-" or not word.startswith(("-", "@")):
             return args[:position], "", word, args[position + 1 :]
     raise CommandLineError("run: name a script, -m MODULE or -c CODE", hint="vmscope run --help")
 
 
 def _is_application(path: str) -> bool:
-    return os.path.isdir(path) or path.endswith((".zip", ".pyz"))
+    """Whether it is a directory or a zip file, as import finds out."""
+    for hook in sys.path_hooks:
+        try:
+            hook(path)
+        except ImportError:
+            continue
+        return True
+    return False
 
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
             return file.read()
     except OSError as error:
         raise CommandLineError(f"run: cannot open {path}: {error.strerror}", path=path) from error
+
+
+def _make_main() -> "ModuleType":
+    """A `__main__` as the interpreter makes it."""
+    module = type(sys)("__main__")
+    module.__dict__.update(
+        __builtins__=__import__("builtins"), __loader__=sys.modules["_frozen_importlib"].BuiltinImporter
+    )
+    if sys.version_info < (3, 14):
+        module.__annotations__ = {}
+    sys.modules["__main__"] = module
+    return module
 
 
 def _set_path(entry: str) -> None:
@@ -128,25 +147,32 @@ def _run_application(path: str, arguments: list[str]) -> None:
 
 def _run_script(module: "ModuleType", path: str, source: bytes, arguments: list[str]) -> None:
     sys.argv[:] = [path, *arguments]
-    _set_path(os.path.dirname(os.path.realpath(path)))
-    file = os.path.join(os.getcwd(), path)
+    if path == "-":
+        _set_path("")
+        file = "<stdin>"
+    else:
+        _set_path(os.path.dirname(os.path.realpath(path)))
+        file = os.path.join(os.getcwd(), path)
+        module.__loader__ = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", file)
     module.__file__ = file
     module.__cached__ = None  # type: ignore[attr-defined]
     exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
 
 
-def _report(error: BaseException, code: str) -> None:
-    """Shows the program's traceback as `python` would, without the frames of this module.
-
-    The error goes on, so that the exit status and a SIGINT's death are Python's own; it is not shown twice.
-    """
-    own = __file__
+def _hide_own_frames(error: BaseException, code: str) -> None:
+    """Lets the interpreter show the error as it would without this module. `code` is that of -c."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename in (own, "<frozen runpy>"):
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
     if code and sys.version_info >= (3, 13):  # from there on python shows the lines of -c
         import linecache
 
         linecache.cache["<string>"] = (len(code), None, code.splitlines(keepends=True), "<string>")
-    sys.excepthook(type(error), error.with_traceback(trace), trace)
-    sys.excepthook = lambda *ignored: None
+    hook = sys.excepthook
+
+    def show(kind: type[BaseException], value: BaseException, _: object) -> None:
+        sys.excepthook = hook
+        sys.last_traceback = trace
+        hook(kind, value.with_traceback(trace), trace)
+
+    sys.excepthook = show
