@@ -481,7 +481,7 @@ ENDS = """
     def child(end, options=()):
         pid = os.fork()
         if pid == 0:
-            os.close(2)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             vmscope.start(*options)
             vmscope.counter("test.count").inc()
             exec(end)
