@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #define STACK_SIZE (1 << 20)
-#define GONE_TRIES 10000
+#define GONE_YIELDS 1000
+#define GONE_TRIES 4000 /* those after the yields take 100 us each: it is another program's turn */
 #define HOOK_DEPTH 16
 #define FORK_TIMEOUT 50000000   /* ns; a fork waits so long for a thread, */
 #define STUCK_TRIES 4           /* so often for one that a frozen disk holds, once, */
@@ -218,7 +219,11 @@ static void
 wait_until_gone(pid_t tid)
 {
     for (int i = 0; i < GONE_TRIES && syscall(SYS_tgkill, getpid(), tid, 0) == 0; i++) {
-        sched_yield();
+        if (i < GONE_YIELDS) {
+            sched_yield();
+        } else {
+            nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        }
     }
 }
 
