@@ -78,7 +78,7 @@ def run(code: str, *, mounts: str = "", pid: bool = False, timeout: float = 60) 
     """What the child of `command` prints. AssertionError when it fails or writes to stderr."""
     child = subprocess.run(command(code, mounts=mounts, pid=pid), capture_output=True, text=True, timeout=timeout)
     assert child.returncode == 0, child.stderr
-    assert child.stderr == ""
+    assert child.stderr == "", child.stderr
     return child.stdout
 
 
@@ -91,7 +91,7 @@ def plain(code: str, timeout: float = 60) -> str:
     """What the child of `plain_command` prints."""
     child = subprocess.run(plain_command(code), capture_output=True, text=True, timeout=timeout)
     assert child.returncode == 0, child.stderr
-    assert child.stderr == ""
+    assert child.stderr == "", child.stderr
     return child.stdout
 
 

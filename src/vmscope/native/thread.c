@@ -20,9 +20,9 @@
 #define GONE_YIELDS 1000
 #define GONE_TRIES 4000 /* those after the yields take 100 us each: it is another program's turn */
 #define HOOK_DEPTH 16
-#define FORK_TIMEOUT 50000000   /* ns; a fork waits so long for a thread, */
-#define STUCK_TRIES 4           /* so often for one that a frozen disk holds, once, */
-#define FORK_TRIES 40           /* and so often for one that nothing gives a processor */
+#define FORK_TIMEOUT 4000000    /* ns; a fork waits so long for a thread, */
+#define STUCK_TRIES 3           /* so often for one that a frozen disk holds, once, */
+#define FORK_TRIES 500          /* and so often for one that nothing gives a processor */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
 static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler"};
@@ -306,10 +306,11 @@ wait_for_pause(Thread *self)
     if (self->stuck && is_stuck(self->tid)) {
         return;
     }
-    self->stuck = 0;
-    for (int i = 1; i <= FORK_TRIES && !self->stuck && !join(self, FORK_TIMEOUT); i++) {
-        self->stuck = i >= STUCK_TRIES && is_stuck(self->tid);
+    int held = 0;
+    for (int i = 0; i < FORK_TRIES && held < STUCK_TRIES && !join(self, FORK_TIMEOUT); i++) {
+        held = is_stuck(self->tid) ? held + 1 : 0;
     }
+    self->stuck = held == STUCK_TRIES;
 }
 
 static PyFrameObject *forking; /* the frame in which the main thread calls os.fork */

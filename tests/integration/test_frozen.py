@@ -1,0 +1,275 @@
+"""A disk that does not answer: an ext4 of the test's own, on a loop device, frozen while a process counts and forks.
+
+Only that file system is ever frozen. It is thawed by whoever froze it, and by a watchdog that outlives him.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from tests import sandbox
+from vmscope import native
+
+pytestmark = pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin's thread holds the GIL")
+
+MS = 1_000_000
+
+# One update at a time, timed where the GIL is held: waiting for it is not the update's. `slept`: how many gave up
+# the processor by themselves, as one does that waits for a disk. `worst`: ns, of those that were not interrupted.
+TIMER = """
+#define _GNU_SOURCE
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct _object PyObject;
+PyObject *PyObject_CallNoArgs(PyObject *);
+void Py_DecRef(PyObject *);
+void *PyEval_SaveThread(void);
+void PyEval_RestoreThread(void *);
+
+static long long now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+void count(PyObject *update, long long nanoseconds, long long out[4]) {
+    struct rusage before, after;
+    for (long long end = now() + nanoseconds; now() < end;) {
+        for (int i = 0; i < 100; i++) {
+            getrusage(RUSAGE_THREAD, &before);
+            long long start = now();
+            Py_DecRef(PyObject_CallNoArgs(update));
+            long long took = now() - start;
+            getrusage(RUSAGE_THREAD, &after);
+            out[0]++;
+            out[1] += after.ru_nvcsw != before.ru_nvcsw;
+            if (after.ru_nivcsw == before.ru_nivcsw && took > out[2]) out[2] = took;
+            if (took > out[3]) out[3] = took;
+        }
+        void *state = PyEval_SaveThread();
+        usleep(500);
+        PyEval_RestoreThread(state);
+    }
+}
+"""
+
+# What runs in the namespace: `/tmp` is the file system that is frozen; a subject counts and forks meanwhile.
+FREEZER = r"""
+import atexit, ctypes, select, threading, warnings
+warnings.simplefilter("ignore")  # of forks beside threads
+from vmscope.wire.decode import decode
+
+FREEZE, THAW, LIMIT = 0xC0045877, 0xC0045878, 20.0
+assert os.stat("/tmp").st_dev != os.stat("/").st_dev
+disk = os.open("/tmp", os.O_RDONLY)
+
+def thaw():
+    try:
+        fcntl.ioctl(disk, THAW, 0)
+    except OSError as error:
+        assert error.errno == errno.EINVAL, error  # it is not frozen
+
+alive, mine = os.pipe()
+if os.fork() == 0:
+    os.close(mine)
+    select.select([alive], [], [], LIMIT)  # until the parent has ended, or for too long
+    thaw()
+    os._exit(0)
+os.close(alive)
+
+class Frozen:
+    def __enter__(self):
+        fcntl.ioctl(disk, FREEZE, 0)
+
+    def __exit__(self, *_):
+        thaw()
+
+library = ctypes.PyDLL(LIBRARY)
+library.count.argtypes = [ctypes.py_object, ctypes.c_longlong, ctypes.POINTER(ctypes.c_longlong)]
+
+def busy(counters, seconds):
+    results = [(ctypes.c_longlong * 4)() for _ in counters]
+    threads = [
+        threading.Thread(target=library.count, args=(counter.inc, int(seconds * 1e9), result))
+        for counter, result in zip(counters, results)
+    ]
+    for thread in threads:
+        thread.start()
+    forks, end = [], time.monotonic() + seconds
+    while time.monotonic() < end - 0.15:
+        time.sleep(0.1)
+        start = time.perf_counter_ns()
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        forks.append(time.perf_counter_ns() - start)
+        os.waitpid(pid, 0)
+    for thread in threads:
+        thread.join()
+    updates, slept, worst, stalled = zip(*results)
+    values = [counter.value for counter in counters]
+    return dict(updates=sum(updates), slept=sum(slept), worst=max(worst), stalled=max(stalled), forks=forks,
+                values=values)
+
+class Subject:
+    def __init__(self, *options):
+        theirs, own = os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(mine)
+            os.dup2(theirs[0], 0)
+            os.dup2(own[1], 1)
+            os.closerange(3, 100)
+            self.run(options)
+        os.close(theirs[0])
+        os.close(own[1])
+        self.input, self.output = os.fdopen(theirs[1], "w", 1), os.fdopen(own[0])
+        self.path = json.loads(self.output.readline())
+
+    def run(self, options):
+        atexit.register(lambda: print("the end", flush=True))  # after vmscope's
+        vmscope.start(*options)
+        assert vmscope.status().path, vmscope.status()
+        counters = [vmscope.counter(f"test.{i}") for i in range(4)]
+        answer_line(vmscope.status().path)
+        while line := sys.stdin.readline():
+            answer_line(busy(counters, float(line)))
+        sys.exit()
+
+    def phase(self, seconds):
+        self.input.write(f"{seconds}\n")
+        return json.loads(self.output.readline())
+
+    def end(self):
+        self.input.close()
+        assert os.waitpid(self.pid, 0)[1] == 0
+
+    def in_file(self):
+        with open(self.path, "rb") as file:
+            data = file.read()
+        values = decode(data).values(data)
+        return [values[f"test.{i}"] for i in range(4)]
+
+def answer_line(found):
+    print(json.dumps(found), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Path]:
+    """A folder that a file system mounted at /tmp does not hide."""
+    folder = Path(
+        tempfile.mkdtemp(prefix="vmscope-frozen-", dir="/dev/shm" if os.path.isdir("/dev/shm") else "/var/tmp")
+    )
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def mounts(shared: Path) -> str:
+    """The shell lines that mount a new ext4 at /tmp; skips where that cannot be."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to mount and to freeze a file system")
+    if not shutil.which("mkfs.ext4"):
+        pytest.skip("needs mkfs.ext4")
+    image = shared / "disk"
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True, stdin=subprocess.DEVNULL)
+    lines = f"mount -o loop,noatime {image} /tmp\nchmod 1777 /tmp\n"
+    trial = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-ec", lines], capture_output=True, text=True
+    )
+    if trial.returncode != 0:
+        pytest.skip(f"no loop mounts here: {trial.stderr.strip()}")
+    return lines
+
+
+@pytest.fixture(scope="module")
+def library(shared: Path) -> str:
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        pytest.skip("no C compiler")
+    (shared / "timer.c").write_text(TIMER)
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", "timer.so", "timer.c"], cwd=shared, check=True)
+    return str(shared / "timer.so")
+
+
+def run(library: str, mounts: str, code: str) -> Any:
+    program = f"LIBRARY = {library!r}\n" + FREEZER + dedent(code)
+    return json.loads(sandbox.run(program, mounts=mounts))
+
+
+COUNT_AND_FORK = """
+subject = Subject()
+before = subject.phase(1.5)
+with Frozen():
+    frozen = subject.phase(2)
+    behind = subject.in_file()
+time.sleep(1.1)  # the mirror may be idle: then it comes twice a second
+after = subject.in_file()
+subject.end()
+answer(before=before, frozen=frozen, behind=behind, after=after)
+"""
+
+
+def test_nobody_waits_for_a_frozen_disk(library: str, mounts: str) -> None:
+    """No update over 5 ms, no fork over 20 ms longer than before, no count lost.
+
+    On a busy machine something else may take that long: three tries. What waits for the disk does so in each.
+    """
+    for _ in range(3):
+        found = run(library, mounts, COUNT_AND_FORK)
+        before, frozen = found["before"], found["frozen"]
+        assert frozen["updates"] > 10_000
+        assert frozen["slept"] == 0, "no update gives up the processor"
+        assert len(frozen["forks"]) >= 10
+        assert found["behind"] != frozen["values"], "the disk was frozen"
+        assert found["after"] == frozen["values"], "every count is in the file"
+        worst, longer = frozen["worst"], max(frozen["forks"]) - max(before["forks"])
+        if worst < 5 * MS and longer < 20 * MS:
+            return
+    raise AssertionError(f"an update took {worst} ns, a fork {longer} ns longer than before")
+
+
+def test_exit_during_a_freeze(library: str, mounts: str) -> None:
+    """The program's exit takes a second at most longer; the process itself is gone at the thaw.
+
+    What is left of it until then is one thread that the kernel cannot interrupt, in its pwrite. Its file stays.
+    """
+    code = """
+    subject = Subject()
+    with Frozen():
+        subject.phase(0.5)
+        start = time.monotonic()
+        subject.input.close()
+        end = subject.output.readline()
+        took = time.monotonic() - start
+        time.sleep(0.2)
+        threads = []
+        for thread in os.listdir(f"/proc/{subject.pid}/task"):
+            threads.append(open(f"/proc/{subject.pid}/task/{thread}/stat").read().rpartition(")")[2].split()[0])
+        gone = os.waitpid(subject.pid, os.WNOHANG)[0]
+    thawed = time.monotonic()
+    status = os.waitpid(subject.pid, 0)[1]
+    answer(end=end, took=took, threads=sorted(threads), gone=gone, status=status, thawed=time.monotonic() - thawed)
+    """
+    found = run(library, mounts, code)
+    assert found["end"] == "the end\n"
+    assert found["took"] < 2
+    assert found["threads"] == ["D", "Z"]
+    assert found["gone"] == 0
+    assert found["status"] == 0
+    assert found["thawed"] < 2
