@@ -21,7 +21,8 @@
 #define GONE_TRIES 4000 /* those after the yields take 100 us each: it is another program's turn */
 #define HOOK_DEPTH 16
 #define FORK_TIMEOUT 4000000    /* ns; a fork waits so long for a thread, */
-#define STUCK_TRIES 3           /* so often for one that a frozen disk holds, once, */
+#define FROZEN_TRIES 2          /* so often for one that a frozen file system holds, once, */
+#define STUCK_TRIES 50          /* so often for one that a slow disk holds, once, */
 #define FORK_TRIES 500          /* and so often for one that nothing gives a processor */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
@@ -283,18 +284,35 @@ vmscope_thread_stop(Thread *self, int64_t timeout)
 
 /* -- fork ----------------------------------------------------------------------------------------- */
 
-/* Whether the kernel keeps a thread waiting for a disk. */
-static int
-is_stuck(pid_t tid)
+/* The start of a file that the kernel has about a thread; "" where there is none. */
+static void
+read_task(pid_t tid, const char *name, char text[128])
 {
-    char path[64], text[128];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)tid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, 127);
     if (fd >= 0) {
         close(fd);
     }
     text[length < 0 ? 0 : length] = '\0';
+}
+
+/* Whether it waits to write until a file system thaws; a kernel that does not tell leaves it to is_stuck. */
+static int
+is_frozen(pid_t tid)
+{
+    char text[128];
+    read_task(tid, "wchan", text);
+    return strstr(text, "percpu") != NULL; /* percpu_rwsem_wait; older ones: __percpu_down_read */
+}
+
+/* Whether the kernel keeps a thread waiting for a disk. */
+static int
+is_stuck(pid_t tid)
+{
+    char text[128];
+    read_task(tid, "stat", text);
     const char *end = strrchr(text, ')'); /* of the name, which the state follows */
     return end == NULL || strncmp(end, ") D", 3) == 0;
 }
@@ -306,11 +324,10 @@ wait_for_pause(Thread *self)
     if (self->stuck && is_stuck(self->tid)) {
         return;
     }
-    int held = 0;
-    for (int i = 0; i < FORK_TRIES && held < STUCK_TRIES && !join(self, FORK_TIMEOUT); i++) {
-        held = is_stuck(self->tid) ? held + 1 : 0;
+    self->stuck = 0;
+    for (int i = 1; i <= FORK_TRIES && !self->stuck && !join(self, FORK_TIMEOUT); i++) {
+        self->stuck = (i >= FROZEN_TRIES && is_frozen(self->tid)) || (i >= STUCK_TRIES && is_stuck(self->tid));
     }
-    self->stuck = held == STUCK_TRIES;
 }
 
 static PyFrameObject *forking; /* the frame in which the main thread calls os.fork */
