@@ -178,8 +178,9 @@ class VirtualMachine:
             self._log("debug", "no fatal path: %s", error)
 
     def _disarm(self) -> None:
-        native.disarm()
-        self._armed = False
+        if self._armed:  # else it may be that of another interpreter in this process
+            self._armed = False
+            native.disarm()
 
     def survived(self) -> bool:
         """Whether a signal that ends processes came, was acted on, and did not end this one."""

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.implementations import both
-from vmscope.counters.kinds import BYTES, Counter
-from vmscope.counters.labels import labelled
+from vmscope.counters.kinds import BYTES, Counter, labelled
 from vmscope.counters.registry import Registry
 from vmscope.errors import CounterExistsError, CounterNameError
 

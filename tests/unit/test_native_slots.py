@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import signal
-import subprocess
-import sys
 import threading
 from typing import Any
 
@@ -95,63 +91,6 @@ def test_any_sums_agree(amounts: list[int]) -> None:
             gauge.add(amount)
         values.append(gauge.value)
     assert values == [(sum(amounts) + (1 << 63)) % (1 << 64) - (1 << 63)] * len(values)
-
-
-def test_threads_lose_nothing(native: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    counter = native.CounterSlot()
-
-    def work() -> None:
-        for _ in range(20_000):
-            counter.inc()
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
-    assert counter.value == 160_000
-
-
-def test_a_signal_handler_may_update_what_is_being_updated(native: Any) -> None:
-    counter = native.CounterSlot()
-    handled = 0
-
-    def handler(*_: object) -> None:
-        nonlocal handled
-        handled += 1
-        counter.inc()
-
-    before = signal.signal(signal.SIGUSR1, handler)
-    code = "import os, signal\nwhile True: os.kill(os.getppid(), signal.SIGUSR1)"
-    sender = subprocess.Popen([sys.executable, "-c", code])
-    try:
-        updates = 0
-        while handled < 200:
-            counter.inc()
-            updates += 1
-    finally:
-        sender.kill()
-        sender.wait()
-        signal.signal(signal.SIGUSR1, before)
-    assert counter.value == updates + handled
-
-
-def test_a_destructor_may_update(native: Any) -> None:
-    counter = native.CounterSlot()
-
-    class Dying:
-        def __del__(self) -> None:
-            counter.inc()
-
-    for _ in range(10):
-        Dying().cycle = []  # type: ignore[attr-defined]
-    gc.collect()
-    assert counter.value == 10
 
 
 @pytest.mark.parametrize(

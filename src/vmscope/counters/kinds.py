@@ -6,6 +6,7 @@ Codes are the format's own numbers (wire/codes.py names them; start-up is too sh
 from __future__ import annotations
 
 from vmscope import native
+from vmscope.errors import CounterNameError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,11 +143,49 @@ class Constant:
         return f"<vmscope.Constant {self.name} = {self.value!r}>"
 
 
-def _child_name(parent: Counter | Gauge | Histogram, labels: dict[str, str], full: bool, reserved: str = "") -> str:
-    """The name of a child. `full`: one that is not there yet shares a name with all others of this parent."""
-    from vmscope.counters.labels import OVERFLOW, labelled
+# -- labels ------------------------------------------------------------------------------------------
 
+# The child that stands for every set of labels beyond those that a counter remembers.
+_OVERFLOW = {"overflow": "true"}
+
+
+def _child_name(parent: Counter | Gauge | Histogram, labels: dict[str, str], full: bool, reserved: str = "") -> str:
+    """The name of a child. `full`: one that is not there yet shares a name with all others of this parent.
+
+    All that it needs is loaded: an import here would hang in a child forked while another thread is at it.
+    """
     name = labelled(parent.name, labels, reserved)
     if full and parent._registry.get(name) is None:
-        return labelled(parent.name, OVERFLOW)
+        return labelled(parent.name, _OVERFLOW)
     return name
+
+
+def labelled(name: str, labels: dict[str, str], reserved: str = "") -> str:
+    """The name with the labels, sorted, so that their order in a call does not matter.
+
+    A value stands there as a JSON string has it, with everything but printable ASCII without blanks as `\\uXXXX`.
+    CounterNameError for a name that has labels, or a label that is no name or `reserved`.
+    """
+    if name.endswith("}"):
+        raise CounterNameError(f"{name} has its labels already; give all of them at once to the counter without")
+    for label in labels:
+        if not (label.isascii() and label.isidentifier()):
+            raise CounterNameError(f"label {label!r} is not made of ASCII letters, digits and underscores")
+        if label == reserved:
+            raise CounterNameError(f"label {label!r} belongs to the buckets of a histogram; choose another")
+    return name + "{" + ",".join(f'{label}="{_escaped(labels[label])}"' for label in sorted(labels)) + "}"
+
+
+def _escaped(value: str) -> str:
+    if value.isascii() and value.isprintable() and not ({" ", '"', "\\"} & set(value)):
+        return value
+    return "".join(map(_escaped_character, value))
+
+
+def _escaped_character(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if "!" <= character <= "~":
+        return character
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

@@ -215,7 +215,11 @@ static PyObject *
 histogram_sum(PyObject *object, void *Py_UNUSED(closure))
 {
     HistogramSlot *self = (HistogramSlot *)object;
-    return PyFloat_FromDouble((double)cell(self, 0) / self->scale);
+    PyObject *sum = PyLong_FromLongLong(cell(self, 0)), *scale = PyLong_FromDouble(self->scale);
+    PyObject *quotient = sum == NULL || scale == NULL ? NULL : PyNumber_TrueDivide(sum, scale); /* rounded once */
+    Py_XDECREF(sum);
+    Py_XDECREF(scale);
+    return quotient;
 }
 
 /* -- the timer -------------------------------------------------------------------------------------- */

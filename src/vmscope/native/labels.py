@@ -15,9 +15,9 @@ class Labelled:
     __slots__ = ("_children",)
     _children: dict[tuple[tuple[str, str], ...], Self] | None
 
-    def labels(self, /, **labels: object) -> Self:
+    def labels(self, /, *unnamed: object, **labels: object) -> Self:
         """The counter of the same kind with these labels, always the same object."""
-        if not labels:
+        if unnamed or not labels:
             raise TypeError("labels() takes one label at least, and each as name=value")
         texts = {name: value if type(value) is str else str.__str__(str(value)) for name, value in labels.items()}
         key = tuple(texts.items())
