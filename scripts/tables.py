@@ -24,6 +24,16 @@ DOCS = Path(__file__).parents[1] / "docs"
 BEGIN = "<!-- begin generated -->\n"
 END = "<!-- end generated -->\n"
 
+# What a counter costs, by who feeds it.
+COSTS = {
+    "once": "once",
+    "mirror": "each visit of the mirror",
+    "collection": "each collection",
+    "sample": "each sample",
+    "scan": "some samples",
+    "visit": "each sample, GIL",
+}
+
 
 def table(*rows: Iterable[str]) -> str:
     """A Markdown table; the first row is its heading."""
@@ -33,8 +43,15 @@ def table(*rows: Iterable[str]) -> str:
 
 
 def counters() -> str:
-    rows = [(f"`{name}`", kind, Units(units).name.lower(), meaning) for name, kind, units, meaning in CATALOGUE]
-    return table(("name", "kind", "units", "meaning"), *rows)
+    def row(name: str, kind: str, units: int, feed: str, since: str, source: str, meaning: str) -> tuple[str, ...]:
+        if feed.startswith("="):
+            kind, cost = f"alias of `{feed[1:]}`", ""
+        else:
+            cost = COSTS[feed.partition(":")[0]]
+        return f"`{name}`", kind, Units(units).name.lower(), source, since or "all", cost, meaning
+
+    headings = ("name", "kind", "units", "source", "Python", "cost", "meaning")
+    return table(headings, *(row(*entry) for entry in CATALOGUE))
 
 
 def options() -> str:

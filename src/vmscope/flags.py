@@ -28,7 +28,13 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
     ("PerfDisableSharedMem", False, 0, 0, "Keep the region in private memory: no file, and no tool sees it."),
     ("PerfDataSaveToFile", False, 0, 0, "Save the region to a file at exit."),
     ("PerfDataSaveFile", "", 0, 0, "Where to save it; %p is the pid. Naming a file asks for the save."),
-    ("PerfDataSamplingInterval", 50, 1, 60_000, "Milliseconds between two visits of the mirror while values change."),
+    (
+        "PerfDataSamplingInterval",
+        50,
+        0,
+        60_000,
+        "Milliseconds between two samples while the program works; 0: none are taken.",
+    ),
     ("PerfMaxStringConstLength", 1024, 32, 32_768, "Bytes that a constant string keeps."),
 )
 

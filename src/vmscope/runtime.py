@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from vmscope.flags import Flags
 
 _STOP_TIMEOUT = 1_000_000_000  # ns: the longest that a stuck disk may hold up the end of the process
+_MS = 1_000_000  # ns
+_MIRROR_INTERVAL = 50 * _MS  # where there is no sampler
 _LOCK_TIMEOUT = 1.0  # s: a program that starts or stops at this very moment is soon done
 
 
@@ -142,6 +144,7 @@ class VirtualMachine:
         if region.file is not None:
             self._start_mirror(region)
         self._arm(region)
+        self._start_sampler()
 
     def _publish(self, region: Region) -> None:
         """Gives the region a file, or notes why it has none."""
@@ -158,9 +161,9 @@ class VirtualMachine:
         self._log("debug", "region %s: %d bytes, %d in use", region.file.path, region.capacity, region.mirror.used)
 
     def _start_mirror(self, region: Region) -> None:
-        interval = self.flags.number("PerfDataSamplingInterval") * 1_000_000
+        interval = self.flags.number("PerfDataSamplingInterval") * _MS
         try:
-            region.mirror.start(interval)
+            region.mirror.start(interval or _MIRROR_INTERVAL)
         except OSError as error:
             self.reason = f"no thread can be started to keep the region current: {error.strerror}"
             self._log("debug", "no shared region: %s", self.reason)
@@ -186,6 +189,14 @@ class VirtualMachine:
         """Whether a signal that ends processes came, was acted on, and did not end this one."""
         return self._armed and not native.is_armed()
 
+    def _start_sampler(self) -> None:
+        interval = self.flags.number("PerfDataSamplingInterval") * _MS
+        if interval and self._standard is not None:
+            try:
+                self._standard.watch(interval)
+            except OSError as error:
+                self._log("debug", "no thread can be started to sample counters: %s", error.strerror)
+
     # -- the end
 
     def stop(self) -> None:
@@ -198,6 +209,8 @@ class VirtualMachine:
         if self.running:
             self.running = False
             region, self.region = self.region, None
+            if self._standard is not None:
+                self._standard.rest(last=bool(self._save_path()))
             copied = region is None or region.mirror.stop(_STOP_TIMEOUT)
             REGISTRY.detach()
             if self._standard is not None:
@@ -252,6 +265,7 @@ class VirtualMachine:
             self._parents.file.abandon()
         if not self.running or self._standard is None:
             return
+        self._standard.after_fork()
         if "%p" not in self.flags.text("PerfDataSaveFile"):
             self.flags.forget("PerfDataSaveFile")  # the parent's exit writes that file
         self._end_with_multiprocessing()

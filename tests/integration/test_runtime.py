@@ -229,7 +229,7 @@ def test_the_jdks_tools_read_every_size(jdk: JDK, start_vmscope: StartVMScope, s
     assert jcmd.returncode == 0, jcmd.stderr
     printed = jcmd.stdout.splitlines()
     assert "sun.os.hrt.frequency=1000000000" in printed
-    assert "test.size=42" in printed
+    assert ("test.size=42" in printed) == (size != "1k"), "which the standard counters fill"
     assert f'java.rt.vmArgs="-XX:PerfDataMemorySize={size}"' in printed
 
 
@@ -423,7 +423,7 @@ def test_logging_is_not_imported() -> None:
 )
 def test_saving_at_exit(options: list[str], name: str, tmp_path: Path) -> None:
     code = f"""
-        vmscope.start(*{options!r}, "-XX:PerfDataMemorySize=4k")
+        vmscope.start(*{options!r}, "-XX:PerfDataMemorySize=16k")
         counter = vmscope.counter("test.count")
         answer(pid=os.getpid())
         counter.add(12)
@@ -431,7 +431,7 @@ def test_saving_at_exit(options: list[str], name: str, tmp_path: Path) -> None:
     (answer,) = answers(code, cwd=tmp_path)
     (path,) = tmp_path.iterdir()
     assert path.name == name.format(pid=answer["pid"])
-    assert path.stat().st_size == 4096
+    assert path.stat().st_size == 16384
     assert path.stat().st_mode & 0o777 == 0o600
     assert saved(path)["test.count"] == 12
 

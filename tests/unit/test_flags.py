@@ -43,7 +43,7 @@ def test_switches(name: str) -> None:
 def test_numbers_and_their_ranges(name: str, low: int, high: int) -> None:
     assert parse([f"-XX:{name}={low}"]).number(name) == low
     assert parse([f"-XX:{name}={high}"]).number(name) == high
-    for beyond in (low - 1, high + 1, 10**30):
+    for beyond in (*([low - 1] if low else []), high + 1, 10**30):
         with pytest.raises(OptionError, match=f"out of its range, {low} to {high}"):
             parse([f"-XX:{name}={beyond}"])
     for wrong in ("", "k", "-1", "+1", "1.5", "0x10", "1kk", "1 ", "1_0", "٣", "1t", "many"):

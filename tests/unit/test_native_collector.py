@@ -23,17 +23,21 @@ class Node:
 
 def test_counts_are_gc_s_own(native: Any) -> None:
     slots = tuple(tuple(native.LongSlot() for _ in range(4)) for _ in range(3))
-    probe = native.Collector(slots)
+    longest, cause, last_cause = native.GaugeSlot(), native.TextSlot(80), native.TextSlot(80)
+    probe = native.Collector(slots, longest, cause, last_cause)
+    assert (cause.value, last_cause.value) == ("No GC", "No GC")
     before = gc.get_stats()
-    times = [0, 0, 0]
+    times, pauses, causes = [0, 0, 0], [0], set()
     started = 0
 
     def witness(phase: str, info: dict[str, int]) -> None:
         nonlocal started
         if phase == "start":
+            causes.add((cause.value, info["generation"]))
             started = time.monotonic_ns()
         else:
-            times[info["generation"]] += time.monotonic_ns() - started
+            pauses.append(time.monotonic_ns() - started)
+            times[info["generation"]] += pauses[-1]
 
     gc.callbacks.append(probe)
     gc.callbacks.append(witness)
@@ -53,20 +57,33 @@ def test_counts_are_gc_s_own(native: Any) -> None:
         assert uncollectable == 0
         assert abs(spent - times[generation]) <= max(200_000, times[generation] * 0.05)
     assert slots[2][0].value >= 2
+    assert causes == {("generation 0", 0), ("generation 1", 1), ("generation 2", 2)}
+    assert (cause.value, last_cause.value) == ("No GC", "generation 0")
+    assert max(pauses) * 0.95 - 200_000 <= longest.value <= max(pauses) * 1.05 + 200_000
 
 
 def test_it_never_raises_into_the_collector(native: Any) -> None:
     slots = tuple(tuple(native.LongSlot() for _ in range(4)) for _ in range(3))
-    probe = native.Collector(slots)
+    longest, cause = native.GaugeSlot(), native.TextSlot(5)
+    probe = native.Collector(slots, longest, cause, native.TextSlot(80))
     probe("stop", {"generation": 0})  # no start before it
     probe("start", {})
     probe("stop", {})
     probe("start", {"generation": 7})
     probe("stop", {"generation": 7, "collected": 1, "uncollectable": 1})
     assert all(slot.value == 0 for row in slots for slot in row)
+    assert (longest.value, cause.value) == (0, "No GC")
 
 
 @pytest.mark.parametrize("wrong", [(), ((), (), ()), ((1, 2, 3, 4),) * 3])
 def test_it_takes_three_rows_of_four_slots(native: Any, wrong: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError):
-        native.Collector(wrong)
+        native.Collector(wrong, native.GaugeSlot(), native.TextSlot(80), native.TextSlot(80))
+
+
+def test_it_takes_a_number_and_two_texts(native: Any) -> None:
+    slots = tuple(tuple(native.LongSlot() for _ in range(4)) for _ in range(3))
+    number, text = native.GaugeSlot(), native.TextSlot(80)
+    for wrong in ((text, text, text), (number, number, text), (number, text, number), (1, text, text)):
+        with pytest.raises(TypeError):
+            native.Collector(slots, *wrong)

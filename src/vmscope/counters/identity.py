@@ -56,6 +56,10 @@ def constants(command: str, arguments: str, version: str, implementation: str) -
     python = f"{info.major}.{info.minor}.{info.micro}"
     full = f"{python}{_LEVELS[info.releaselevel]}{info.serial if info.releaselevel != 'final' else ''}"
     text = " ".join(sys.version.split())
+    flags = str(sys.flags).partition("(")[2].rstrip(")").split(", ")
+    seed = os.environ.get("PYTHONHASHSEED", "")
+    given = not sys.flags.hash_randomization or (seed not in ("", "random") and not sys.flags.ignore_environment)
+    jit = getattr(sys, "_jit", None)
     return {
         "sun.rt.javaCommand": command,
         "java.rt.vmArgs": arguments,
@@ -72,10 +76,25 @@ def constants(command: str, arguments: str, version: str, implementation: str) -
         "java.property.java.vm.specification.name": "Python Language Reference",
         "java.property.java.vm.specification.vendor": "Python Software Foundation",
         "java.property.java.vm.specification.version": f"{info.major}.{info.minor}",
+        "python.abiFlags": sys.abiflags,
+        "python.debug": int(hasattr(sys, "gettotalrefcount")),
+        "python.platform": sys.platform,
+        "python.executable": sys.executable or "",
+        "python.commandLine": " ".join(sys.orig_argv),
+        "python.flags": " ".join(flag for flag in flags if not flag.endswith(("=0", "=False"))),
+        "python.options": " ".join(
+            name if value is True else f"{name}={value}" for name, value in sys._xoptions.items()
+        ),
+        "python.warnings": ",".join(sys.warnoptions),
+        "python.virtualEnvironment": "" if sys.prefix == sys.base_prefix else sys.prefix,
+        "python.hashSeedGiven": int(given),
+        "python.jit": int(jit is not None and jit.is_enabled()),
         "sun.os.hrt.frequency": 1_000_000_000,
         "sun.gc.collector.0.name": "generation 0",
         "sun.gc.collector.1.name": "generation 2",
         "sun.gc.collector.2.name": "generation 1",
+        "java.cls.sharedLoadedClasses": 0,
+        "java.cls.sharedUnloadedClasses": 0,
         "vmscope.version": version,
         "vmscope.implementation": implementation,
     }

@@ -143,6 +143,22 @@ class Constant:
         return f"<vmscope.Constant {self.name} = {self.value!r}>"
 
 
+class Alias:
+    """Shows another counter under a second name."""
+
+    __slots__ = ("name", "of")
+
+    def __init__(self, name: str, of: Counter | Gauge | Text | Constant) -> None:
+        self.name = name
+        self.of = of
+
+    def entries(self) -> Sequence[Entry]:
+        return tuple((self.name, *entry[1:]) for entry in self.of.entries())
+
+    def __repr__(self) -> str:
+        return f"<vmscope.Alias {self.name} of {self.of!r}>"
+
+
 # -- labels ------------------------------------------------------------------------------------------
 
 # The child that stands for every set of labels beyond those that a counter remembers.

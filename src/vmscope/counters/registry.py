@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
-from vmscope.counters.kinds import NONE, TICKS, Constant, Counter, Gauge, Histogram, Text
+from vmscope.counters.kinds import NONE, TICKS, Alias, Constant, Counter, Gauge, Histogram, Text
 from vmscope.errors import CounterExistsError, CounterNameError
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from vmscope.memory.region import Region
 
-    AnyCounter = Counter | Gauge | Histogram | Text | Constant
+    AnyCounter = Counter | Gauge | Histogram | Text | Constant | Alias
 
 
 class Registry:
@@ -90,6 +90,15 @@ class Registry:
             raise _exists(found, "constant")
         return found
 
+    def alias(self, name: str, of: Counter | Gauge | Text | Constant) -> Alias:
+        """A second name for a counter. Raises as `counter` does."""
+        found = self._counters.get(name)
+        if found is None:
+            found = self._add(Alias(_checked(name), of))
+        if type(found) is not Alias or found.of is not of:
+            raise _exists(found, "alias")
+        return found
+
     def attach(self, region: Region, first: Sequence[AnyCounter] = ()) -> None:
         """Shows every counter in `region`, now and from now on; those of `first` before the others."""
         with self._lock:
@@ -115,7 +124,7 @@ class Registry:
         self._lock = RLock()
         self._region = None
         for counter in self:
-            if not isinstance(counter, (Text, Constant)):
+            if not isinstance(counter, (Text, Constant, Alias)):
                 counter._reset()
 
     def _add(self, counter: AnyCounter) -> AnyCounter:

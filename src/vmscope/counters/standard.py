@@ -3,57 +3,91 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 import time
 
 from vmscope import native
 from vmscope.counters import identity
 from vmscope.counters.catalogue import CATALOGUE
-from vmscope.counters.kinds import Constant
+from vmscope.counters.kinds import Alias, Constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.counters.kinds import Counter
+    from vmscope.counters.kinds import Counter, Gauge, Text
     from vmscope.counters.registry import AnyCounter, Registry
 
-_CAPABILITIES = 64  # characters, as many as HotSpot has
+# Bytes of the texts; as many as HotSpot has, for tools that look at them.
+_CAPACITIES = {"sun.rt.jvmCapabilities": 64, "sun.gc.cause": 80, "sun.gc.lastCause": 80}
 
 # Which of CPython's generations stands under which of the JDK's collectors: young, full, concurrent.
 _COLLECTOR_OF_GENERATION = (0, 2, 1)
 
+_STAMPS = (
+    "sun.rt.createVmBeginTime",
+    "sun.rt.createVmEndTime",
+    "sun.rt.vmInitDoneTime",
+    "vmscope.process.startTicks",
+)
+
+_FIRST_SAMPLE = 20_000_000  # ns: a process that ends soon pays nothing
+_STOP_TIMEOUT = 1_000_000_000  # ns
+
 
 class Standard:
-    """The counters of the catalogue in `registry`; `all` is in the catalogue's order."""
+    """The counters of the catalogue in `registry`, but for those that nothing here can feed.
 
-    __slots__ = ("_collector", "_past", "_registry", "all", "clock")
+    `all` is in the catalogue's order.
+    """
+
+    __slots__ = ("_collector", "_past", "_registry", "_sampled", "_sampler", "_stamps", "all", "clock")
 
     def __init__(self, registry: Registry, constants: dict[str, int | str], limit: int) -> None:
         self._registry = registry
         self.all: list[AnyCounter] = []
-        for name, kind, units, _ in CATALOGUE:
-            counter: AnyCounter
+        self._sampler: native.Sampler | None = None
+        self._sampled: dict[str, native.LongSlot] = {}
+        numbers: dict[str, Counter | Gauge] = {}
+        texts: dict[str, Text] = {}
+        known: dict[str, Counter | Gauge | Text | Constant] = {}
+        fields = frozenset(native.SAMPLED)
+        for name, kind, units, feed, *_ in CATALOGUE:
+            field = feed.partition(":")[2]
+            if field and field not in fields:
+                continue
+            if kind == "alias":
+                if feed[1:] in known:
+                    self.all.append(registry.alias(name, known[feed[1:]]))
+                continue
             if kind == "constant":
-                counter = registry.constant(name, constants[name], units=units, limit=limit)
+                known[name] = registry.constant(name, constants[name], units=units, limit=limit)
             elif kind == "text":
-                counter = registry.text(name, capacity=_CAPABILITIES)
-            elif kind == "gauge":
-                counter = registry.gauge(name, units=units)
+                known[name] = texts[name] = registry.text(name, capacity=_CAPACITIES[name])
             else:
-                counter = registry.counter(name, units=units)
-            self.all.append(counter)
-        self.clock = registry.counter("sun.os.hrt.ticks", units=_units("sun.os.hrt.ticks"))
-        rows = tuple(self._slots(generation) for generation in range(3))
-        self._collector = native.Collector(rows)
+                make = registry.gauge if kind == "gauge" else registry.counter
+                known[name] = numbers[name] = make(name, units=units)
+                if field:
+                    self._sampled[field] = numbers[name]
+            self.all.append(known[name])
+        self.clock = numbers["sun.os.hrt.ticks"]
+        texts["sun.rt.jvmCapabilities"].set("0" * _CAPACITIES["sun.rt.jvmCapabilities"])
+        rows = tuple(
+            (
+                numbers[f"sun.gc.collector.{collector}.invocations"],
+                numbers[f"sun.gc.collector.{collector}.time"],
+                numbers[f"python.gc.generation.{generation}.collected"],
+                numbers[f"python.gc.generation.{generation}.uncollectable"],
+            )
+            for generation, collector in enumerate(_COLLECTOR_OF_GENERATION)
+        )
+        self._collector = native.Collector(
+            rows, numbers["python.gc.longestPause"], texts["sun.gc.cause"], texts["sun.gc.lastCause"]
+        )
         self._past = [row[field] for row in rows for field in (0, 2, 3)]
-        registry.text("sun.rt.jvmCapabilities", capacity=_CAPABILITIES).set("0" * _CAPABILITIES)
-
-    def _slots(self, generation: int) -> tuple[Counter, ...]:
-        collector = f"sun.gc.collector.{_COLLECTOR_OF_GENERATION[generation]}"
-        own = f"python.gc.generation.{generation}"
-        names = (f"{collector}.invocations", f"{collector}.time", f"{own}.collected", f"{own}.uncollectable")
-        return tuple(self._registry.counter(name, units=_units(name)) for name in names)
+        self._stamps = [numbers[name] for name in _STAMPS]
 
     def begin(self) -> None:
-        """Starts to feed them; the collections before now count too."""
+        """Starts to feed them, but for what is sampled; the collections before now count too."""
         gc.callbacks.append(self._collector)
         before, stats = None, gc.get_stats()
         while before != [slot.value for slot in self._past]:  # so that a collection in between counts once
@@ -62,24 +96,34 @@ class Standard:
         for slot, old, new in zip(self._past, before, past, strict=True):
             slot.add(new - old)
 
+    def watch(self, interval: int) -> None:
+        """Starts the sampler; the interval is in ns. OSError where no thread can be started."""
+        if "tracemalloc" in sys._xoptions or "PYTHONTRACEMALLOC" in os.environ:
+            __import__("_tracemalloc")  # it may be at work without having been imported
+        self._sampler = native.Sampler(self._sampled)
+        self._sampler.start(interval, _FIRST_SAMPLE)
+
+    def rest(self, *, last: bool = False) -> None:
+        """Ends the sampler; with a `last` sample where one is wanted."""
+        sampler, self._sampler = self._sampler, None
+        if sampler is not None:
+            sampler.stop(_STOP_TIMEOUT)
+            if last:
+                sampler.sample()
+
+    def after_fork(self) -> None:
+        """In a forked child: the sampler is the parent's."""
+        self._sampler = None
+
     def end(self) -> None:
         """No longer feeds them. A later start may have other constants."""
         if self._collector in gc.callbacks:
             gc.callbacks.remove(self._collector)
-        self._registry.forget(counter for counter in self.all if isinstance(counter, Constant))
+        self._registry.forget(counter for counter in self.all if isinstance(counter, (Constant, Alias)))
 
     def stamp(self) -> None:
         """Writes when this process started, and that it is ready now."""
         ticks = identity.start_ticks()
         now = time.time_ns() // 1_000_000
-        for name, value in (
-            ("sun.rt.createVmBeginTime", identity.start_time(ticks)),
-            ("sun.rt.createVmEndTime", now),
-            ("sun.rt.vmInitDoneTime", now),
-            ("vmscope.process.startTicks", ticks),
-        ):
-            self._registry.gauge(name, units=_units(name)).set(value)
-
-
-def _units(name: str) -> int:
-    return next(row[2] for row in CATALOGUE if row[0] == name)
+        for gauge, value in zip(self._stamps, (identity.start_time(ticks), now, now, ticks), strict=True):
+            gauge._restore(value)

@@ -24,6 +24,7 @@ int vmscope_add_thread(PyObject *module);
 int vmscope_add_later(PyObject *module);
 int vmscope_add_mirror(PyObject *module);
 int vmscope_add_fatal(PyObject *module);
+int vmscope_add_sampler(PyObject *module);
 int vmscope_add_collector(PyObject *module);
 int vmscope_add_lockmap(PyObject *module);
 int vmscope_add_scan(PyObject *module);
@@ -108,6 +109,9 @@ typedef struct {
 } HistogramSlot;
 
 #define VMSCOPE_MAX_BOUNDS 100
+
+/* Sets the text to `length` bytes of UTF-8, at most the capacity. */
+void vmscope_text_store(TextSlot *slot, const char *bytes, size_t length);
 
 /* Copies the text, padded with NULs to word_count words; 0, or -1 when a writer was at work. */
 int vmscope_text_copy(const TextSlot *slot, uint64_t *out);

@@ -235,8 +235,8 @@ cut_length(const char *utf8, size_t size, size_t capacity)
     return length;
 }
 
-static void
-text_store(TextSlot *self, const char *bytes, size_t length)
+void
+vmscope_text_store(TextSlot *self, const char *bytes, size_t length)
 {
     uint32_t sequence;
     do { /* another writer holds it only for a copy of some words */
@@ -291,7 +291,7 @@ text_set(PyObject *self, PyObject *text)
         utf8 = PyBytes_AS_STRING(replaced);
         size = PyBytes_GET_SIZE(replaced);
     }
-    text_store(slot, utf8, cut_length(utf8, (size_t)size, slot->capacity));
+    vmscope_text_store(slot, utf8, cut_length(utf8, (size_t)size, slot->capacity));
     Py_XDECREF(replaced);
     Py_RETURN_NONE;
 }

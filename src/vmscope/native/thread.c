@@ -438,6 +438,7 @@ after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     }
     Py_CLEAR(forking);
     atomic_store(&own_cpu, 0);
+    vmscope_sampler_after_fork();
     Py_RETURN_NONE;
 }
 

@@ -42,6 +42,9 @@ extern _Atomic int64_t vmscope_own_states;
 /* True on such a thread; a signal handler may read it. */
 extern _Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_on_own_thread;
 
+/* Counts threads from one again, in a forked child (sampler.c). */
+void vmscope_sampler_after_fork(void);
+
 void vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)(PyObject *owner));
 
 /* Starts the body on a thread, as the process's one of its kind; 0, or -1 with RuntimeError or OSError. */

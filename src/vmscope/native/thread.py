@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from _thread import allocate_lock, get_native_id, start_new_thread
-from time import monotonic_ns, sleep
+from time import monotonic_ns, sleep, thread_time_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,13 @@ _FORK_TRIES = 40  # for one that nothing gives a processor
 _PAUSE, STOP = 1, 2  # what a thread is told: to end for the time of a fork, or for good
 
 _active: dict[str, Thread] = {}  # one of each kind; in this order, for what the first one calls may start the second
+
+
+class Own:
+    """What these threads use: ns of CPU, and how many of them there are."""
+
+    cpu = 0
+    threads = 0
 
 
 class Thread:
@@ -37,6 +44,7 @@ class Thread:
         self._finished = False
         self._task = ""
         self._paused = 0  # forks under way
+        self._cpu = 0  # ns that are accounted for
 
     def _run(self) -> None:
         """Works until `_stopping`."""
@@ -70,9 +78,13 @@ class Thread:
 
     def _work(self) -> None:
         self._task = f"/proc/self/task/{get_native_id()}"
+        self._cpu = 0
+        Own.threads += 1
         try:
             self._run()
         finally:
+            self._account()
+            Own.threads -= 1
             self._running.release()
 
     def _stop_thread(self, order: int, timeout: int) -> bool:
@@ -102,9 +114,16 @@ class Thread:
 
     def _wait(self, nanoseconds: int) -> int:
         """Waits, or until there is something to do; _PAUSE or STOP when the thread shall end."""
+        self._account()
         if not self._stopping:
             self._wake.acquire(timeout=nanoseconds / 1e9)
+        self._account()
         return self._stopping
+
+    def _account(self) -> None:
+        cpu = thread_time_ns()
+        Own.cpu += cpu - self._cpu
+        self._cpu = cpu
 
 
 # -- fork ---------------------------------------------------------------------------------------------
@@ -187,3 +206,4 @@ def after_fork_in_parent() -> None:
 def after_fork_in_child() -> None:
     """For os.register_at_fork: forgets them: they are the parent's."""
     _active.clear()
+    Own.cpu = Own.threads = 0

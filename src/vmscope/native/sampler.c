@@ -1,0 +1,551 @@
+/* The sampler: a thread that looks at the process now and then and sets the counters that nobody else feeds.
+ *
+ * What the kernel and malloc tell is read without the GIL; the rest in one short visit under it. While the
+ * program uses no CPU there is nothing to see, and nothing is read. */
+#define _GNU_SOURCE
+#include "probe.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define MS 1000000             /* ns */
+#define IDLE_INTERVAL (500 * MS) /* two looks a second at the CPU clock while the program stands still */
+#define IDLE_CPU 50000         /* ns of the program's CPU that are not worth a visit */
+#define SLOW_PERIOD (250 * MS) /* what takes longer the more there is: four times a second at most, */
+#define SLOW_FACTOR 200        /* and a pause of so many times what it took, hence 0.5 % of a core */
+#define SMOOTHING 0.125        /* weight of a visit in the contention estimate */
+
+/* Each field of a sample: its name in the catalogue's `feed`. */
+#define PROCESS_FIELDS(X)                                                                                              \
+    X(CPU_USER, "cpu.user")                                                                                            \
+    X(CPU_SYSTEM, "cpu.system")                                                                                        \
+    X(FAULTS_MINOR, "faults.minor")                                                                                    \
+    X(FAULTS_MAJOR, "faults.major")                                                                                    \
+    X(SWITCHES_VOLUNTARY, "switches.voluntary")                                                                        \
+    X(SWITCHES_INVOLUNTARY, "switches.involuntary")                                                                    \
+    X(RSS_PEAK, "memory.peak")                                                                                         \
+    X(RSS, "memory.resident")                                                                                          \
+    X(SIZE, "memory.virtual")                                                                                          \
+    X(FILES, "files.open")                                                                                             \
+    X(FILES_LIMIT, "files.limit")
+#define VISIT_FIELDS(X)                                                                                                \
+    X(GC_COUNT_0, "gc.count.0")                                                                                        \
+    X(GC_COUNT_1, "gc.count.1")                                                                                        \
+    X(GC_COUNT_2, "gc.count.2")                                                                                        \
+    X(GC_THRESHOLD_0, "gc.threshold.0")                                                                                \
+    X(GC_THRESHOLD_1, "gc.threshold.1")                                                                                \
+    X(GC_THRESHOLD_2, "gc.threshold.2")                                                                                \
+    X(GC_ENABLED, "gc.enabled")                                                                                        \
+    X(GC_GARBAGE, "gc.garbage")                                                                                        \
+    X(THREADS_LIVE, "threads.live")                                                                                    \
+    X(THREADS_PEAK, "threads.peak")                                                                                    \
+    X(THREADS_DAEMON, "threads.daemon")                                                                                \
+    X(THREADS_STARTED, "threads.started")                                                                              \
+    X(GIL_ENABLED, "gil.enabled")                                                                                      \
+    X(GIL_INTERVAL, "gil.interval")                                                                                    \
+    X(GIL_WAITS, "gil.waits")                                                                                          \
+    X(GIL_WAITED, "gil.waited")                                                                                        \
+    X(GIL_LONGEST, "gil.longest")                                                                                      \
+    X(GIL_CONTENTION, "gil.contention")                                                                                \
+    X(MODULES, "modules")                                                                                              \
+    X(MODULES_LOADED, "modules.loaded")                                                                                \
+    X(MODULES_UNLOADED, "modules.unloaded")                                                                            \
+    X(TRACED, "traced")                                                                                                \
+    X(TRACED_PEAK, "traced.peak")                                                                                      \
+    X(VISITS, "visits")                                                                                                \
+    X(VISIT_TIME, "visit.time")                                                                                        \
+    X(VISIT_LONGEST, "visit.longest")                                                                                  \
+    X(OWN_CPU, "own.cpu")
+#ifdef HAS_POOLS
+#define POOL_FIELDS(X)                                                                                                 \
+    X(POOL_BYTES, "pools.bytes") X(POOL_CAPACITY, "pools.capacity") X(POOL_BLOCKS, "pools.blocks")                     \
+    X(POOL_ARENAS, "pools.arenas")
+#else
+#define POOL_FIELDS(X)
+#endif
+#ifdef HAS_MALLINFO
+#define MALLOC_FIELDS(X)                                                                                               \
+    X(MALLOC_USED, "malloc.used") X(MALLOC_CAPACITY, "malloc.capacity") X(MALLOC_MAPPED, "malloc.mapped")
+#else
+#define MALLOC_FIELDS(X)
+#endif
+#define FIELDS(X) PROCESS_FIELDS(X) VISIT_FIELDS(X) POOL_FIELDS(X) MALLOC_FIELDS(X)
+
+#define IDENTIFIER(identifier, name) identifier,
+#define NAME(identifier, name) name,
+enum { FIELDS(IDENTIFIER) FIELD_COUNT };
+static const char *const field_names[] = {FIELDS(NAME)};
+
+typedef struct {
+    PyObject_HEAD
+    Thread thread;
+    int64_t interval, delay; /* ns */
+    PyInterpreterState *interpreter;
+    LongSlot *slots[FIELD_COUNT];
+    PyObject *get_count, *get_threshold, *garbage, *get_interval, *is_gil_enabled;
+
+    pthread_mutex_t reading; /* of what needs no GIL, by the thread or by sample() */
+    int64_t cpu;             /* the program's, at the last visit */
+    int64_t slow_due;        /* when what takes longer is to be read next */
+
+    pthread_mutex_t visiting; /* never waited for; only without a GIL is it ever taken */
+    int64_t peak, modules, loaded, unloaded, waits, waited, longest_wait, visits, visit_time, longest_visit;
+    int64_t switch_interval;
+    double contended, observed; /* smoothed: the waits beyond a switch interval, and all there was */
+} Sampler;
+
+/* In a forked child: thread states of the parent's time. */
+static _Atomic int64_t states_before;
+
+static void
+put(Sampler *self, int field, int64_t value)
+{
+    if (self->slots[field] != NULL) {
+        atomic_store_explicit(&self->slots[field]->value, value, memory_order_relaxed);
+    }
+}
+
+/* -- without the GIL ------------------------------------------------------------------------------ */
+
+static int64_t
+nanoseconds(struct timeval time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000;
+}
+
+/* CPU that the program has used, vmscope's threads not counted. */
+static int64_t
+program_cpu(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec - vmscope_own_cpu();
+}
+
+/* What takes longer the larger the process is. */
+static void
+read_slow(Sampler *self, Thread *thread)
+{
+    int64_t start = vmscope_now();
+    int64_t files = vmscope_count_files(thread == NULL);
+    if (files >= 0) {
+        put(self, FILES, files);
+    }
+#ifdef HAS_POOLS
+    Pools pools;
+    if (vmscope_count_pools(&pools, thread) == 0) {
+        put(self, POOL_BYTES, pools.bytes);
+        put(self, POOL_CAPACITY, pools.capacity);
+        put(self, POOL_BLOCKS, pools.blocks);
+        put(self, POOL_ARENAS, pools.arenas);
+    }
+#endif
+#ifdef HAS_MALLINFO
+    struct mallinfo2 heap = mallinfo2();
+    put(self, MALLOC_USED, (int64_t)(heap.uordblks + heap.hblkhd));
+    put(self, MALLOC_CAPACITY, (int64_t)(heap.arena + heap.hblkhd));
+    put(self, MALLOC_MAPPED, (int64_t)heap.hblkhd);
+#endif
+    int64_t end = vmscope_now(), pause = (end - start) * SLOW_FACTOR;
+    self->slow_due = end + (pause > SLOW_PERIOD ? pause : SLOW_PERIOD);
+}
+
+/* `thread` is NULL when the program itself asks: then all is read. */
+static void
+read_process(Sampler *self, Thread *thread)
+{
+    struct rusage usage;
+    struct rlimit limit;
+    Memory memory;
+    pthread_mutex_lock(&self->reading);
+    if (getrusage(RUSAGE_SELF, &usage) == 0) {
+        put(self, CPU_USER, nanoseconds(usage.ru_utime));
+        put(self, CPU_SYSTEM, nanoseconds(usage.ru_stime));
+        put(self, FAULTS_MINOR, usage.ru_minflt);
+        put(self, FAULTS_MAJOR, usage.ru_majflt);
+        put(self, SWITCHES_VOLUNTARY, usage.ru_nvcsw);
+        put(self, SWITCHES_INVOLUNTARY, usage.ru_nivcsw);
+        put(self, RSS_PEAK, (int64_t)usage.ru_maxrss * 1024);
+    }
+    if (vmscope_read_memory(&memory) == 0) {
+        put(self, RSS, memory.resident);
+        put(self, SIZE, memory.size);
+    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        put(self, FILES_LIMIT, limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur);
+    }
+    if (thread == NULL || vmscope_now() >= self->slow_due) {
+        read_slow(self, thread);
+    }
+    put(self, OWN_CPU, vmscope_own_cpu());
+    pthread_mutex_unlock(&self->reading);
+}
+
+/* -- under the GIL: nothing here runs a line of Python -------------------------------------------- */
+
+/* The first `count` ints of the tuple that a builtin function returns. */
+static void
+put_ints(Sampler *self, PyObject *function, int field, Py_ssize_t count)
+{
+    PyObject *tuple = PyObject_CallNoArgs(function);
+    for (Py_ssize_t i = 0; tuple != NULL && PyTuple_Check(tuple) && i < count && i < PyTuple_GET_SIZE(tuple); i++) {
+        put(self, field + (int)i, PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
+    }
+    Py_XDECREF(tuple);
+    PyErr_Clear();
+}
+
+/* A module's variable, if it is loaded; a borrowed reference. */
+static PyObject *
+loaded(PyObject *modules, const char *module, const char *variable)
+{
+    PyObject *found = PyDict_GetItemString(modules, module);
+    return found != NULL && PyModule_Check(found) ? PyDict_GetItemString(PyModule_GetDict(found), variable) : NULL;
+}
+
+static int64_t
+count_daemons(PyObject *modules)
+{
+    int64_t count = 0;
+    PyObject *active = loaded(modules, "threading", "_active");
+    PyObject *threads = active != NULL && PyDict_CheckExact(active) ? PyDict_Values(active) : NULL;
+    PyObject *name = threads != NULL ? PyUnicode_InternFromString("_daemonic") : NULL;
+    for (Py_ssize_t i = 0; name != NULL && i < PyList_GET_SIZE(threads); i++) {
+        PyObject *daemon = PyObject_GenericGetAttr(PyList_GET_ITEM(threads, i), name); /* no __getattribute__ */
+        count += daemon == Py_True;
+        Py_XDECREF(daemon);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(threads);
+    PyErr_Clear();
+    return count;
+}
+
+/* `own` is a thread state of ours, and the last one that was made: its number is how many there ever were. */
+static void
+read_threads(Sampler *self, PyObject *modules, PyThreadState *own)
+{
+    int64_t live = -1;
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(self->interpreter); state != NULL;
+         state = PyThreadState_Next(state)) {
+        live++;
+    }
+    self->peak = live > self->peak ? live : self->peak;
+    put(self, THREADS_LIVE, live);
+    put(self, THREADS_PEAK, self->peak);
+    put(self, THREADS_DAEMON, count_daemons(modules));
+    int64_t started = (int64_t)PyThreadState_GetID(own) - atomic_load(&vmscope_own_states);
+    put(self, THREADS_STARTED, started - atomic_load(&states_before));
+}
+
+static void
+read_modules(Sampler *self, PyObject *modules)
+{
+    int64_t now = PyDict_Size(modules), grown = now - self->modules;
+    self->loaded += grown > 0 ? grown : 0;
+    self->unloaded -= grown < 0 ? grown : 0;
+    self->modules = now;
+    put(self, MODULES, now);
+    put(self, MODULES_LOADED, self->loaded);
+    put(self, MODULES_UNLOADED, self->unloaded);
+}
+
+static void
+read_switch_interval(Sampler *self)
+{
+    PyObject *seconds = PyObject_CallNoArgs(self->get_interval);
+    if (seconds != NULL) {
+        self->switch_interval = (int64_t)(PyFloat_AsDouble(seconds) * 1e9 + 0.5);
+        put(self, GIL_INTERVAL, self->switch_interval);
+        Py_DECREF(seconds);
+    }
+    PyErr_Clear();
+}
+
+static void
+read_interpreter(Sampler *self, PyThreadState *own)
+{
+    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
+#ifndef Py_GIL_DISABLED
+    int collecting = PyGC_Disable(); /* a collection would run the program's finalizers here */
+#else
+    int collecting = PyGC_IsEnabled();
+#endif
+    put_ints(self, self->get_count, GC_COUNT_0, 3);
+    put_ints(self, self->get_threshold, GC_THRESHOLD_0, 3);
+    put(self, GC_ENABLED, collecting);
+    put(self, GC_GARBAGE, PyList_GET_SIZE(self->garbage));
+    read_threads(self, modules, own);
+    read_modules(self, modules);
+    read_switch_interval(self);
+    PyObject *get_traced_memory = loaded(modules, "_tracemalloc", "get_traced_memory");
+    if (get_traced_memory != NULL) {
+        put_ints(self, get_traced_memory, TRACED, 2);
+    }
+    PyObject *enabled = self->is_gil_enabled == NULL ? NULL : PyObject_CallNoArgs(self->is_gil_enabled);
+    put(self, GIL_ENABLED, enabled != Py_False);
+    Py_XDECREF(enabled);
+#ifndef Py_GIL_DISABLED
+    if (collecting) {
+        PyGC_Enable();
+    }
+#endif
+}
+
+/* Of two threads that want the GIL one waits for a switch interval at least; what is beyond that is the others'. */
+static void
+put_wait(Sampler *self, int64_t wait)
+{
+    int64_t excess = wait - self->switch_interval;
+    self->contended += SMOOTHING * ((excess > 0 ? (double)excess : 0.0) - self->contended);
+    self->observed += SMOOTHING * ((double)(excess > 0 ? wait : self->switch_interval) - self->observed);
+    self->waits += wait >= self->switch_interval / 2;
+    self->waited += wait;
+    self->longest_wait = wait > self->longest_wait ? wait : self->longest_wait;
+    put(self, GIL_WAITS, self->waits);
+    put(self, GIL_WAITED, self->waited);
+    put(self, GIL_LONGEST, self->longest_wait);
+    put(self, GIL_CONTENTION, self->observed > 0 ? (int64_t)(1000 * self->contended / self->observed + 0.5) : 0);
+}
+
+static void
+visit(Sampler *self)
+{
+    PyThreadState *state = PyThreadState_New(self->interpreter);
+    if (state == NULL) {
+        return;
+    }
+    atomic_fetch_add(&vmscope_own_states, 1);
+    int64_t asked = vmscope_now();
+    PyEval_RestoreThread(state);
+    int64_t start = vmscope_now();
+    /* A stop may have come while this waited; its caller has the GIL no more only because it joins. */
+    if (!vmscope_thread_is_stopping(&self->thread) && pthread_mutex_trylock(&self->visiting) == 0) {
+        read_interpreter(self, state);
+        put_wait(self, start - asked);
+        int64_t spent = vmscope_now() - start;
+        self->visit_time += spent;
+        self->longest_visit = spent > self->longest_visit ? spent : self->longest_visit;
+        put(self, VISITS, ++self->visits);
+        put(self, VISIT_TIME, self->visit_time);
+        put(self, VISIT_LONGEST, self->longest_visit);
+        pthread_mutex_unlock(&self->visiting);
+    }
+    PyThreadState_Clear(state);
+    PyThreadState_DeleteCurrent();
+}
+
+/* -- the thread ----------------------------------------------------------------------------------- */
+
+static void
+sampler_body(PyObject *object)
+{
+    Sampler *self = (Sampler *)object;
+    vmscope_thread_unshare_files();
+    int64_t pause = self->delay, idle = self->interval > IDLE_INTERVAL ? self->interval : IDLE_INTERVAL;
+    do {
+        while (!vmscope_thread_wait(&self->thread, pause)) {
+            int64_t cpu = program_cpu();
+            if (cpu - self->cpu >= IDLE_CPU) {
+                self->cpu = cpu;
+                read_process(self, &self->thread);
+                visit(self);
+                pause = self->interval;
+            } else {
+                self->contended = self->observed = 0;
+                put(self, GIL_CONTENTION, 0);
+                pause = pause * 2 < idle ? pause * 2 : idle;
+            }
+        }
+    } while (!vmscope_thread_leave(&self->thread));
+}
+
+/* -- the Python face ------------------------------------------------------------------------------ */
+
+static PyObject *
+attribute(const char *module, const char *name)
+{
+    PyObject *imported = PyImport_ImportModule(module);
+    PyObject *found = imported == NULL ? NULL : PyObject_GetAttrString(imported, name);
+    Py_XDECREF(imported);
+    return found;
+}
+
+static int
+take_slots(Sampler *self, PyObject *slots, NativeState *state)
+{
+    PyObject *name, *slot;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(slots, &position, &name, &slot)) {
+        int field = 0;
+        while (field < FIELD_COUNT &&
+               !(PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, field_names[field]) == 0)) {
+            field++;
+        }
+        if (field == FIELD_COUNT) {
+            PyErr_Format(PyExc_ValueError, "a sample has no field %R", name);
+            return -1;
+        }
+        if (!PyObject_TypeCheck(slot, state->long_slot)) {
+            PyErr_Format(PyExc_TypeError, "a field's slot is a LongSlot, not %.100s", Py_TYPE(slot)->tp_name);
+            return -1;
+        }
+        Py_XSETREF(self->slots[field], (LongSlot *)Py_NewRef(slot));
+    }
+    return 0;
+}
+
+static PyObject *
+sampler_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"slots", NULL};
+    PyObject *slots;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:Sampler", names, &PyDict_Type, &slots)) {
+        return NULL;
+    }
+    Sampler *self = (Sampler *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    vmscope_thread_init(&self->thread, (PyObject *)self, SAMPLER_THREAD, sampler_body);
+    pthread_mutex_init(&self->reading, NULL);
+    pthread_mutex_init(&self->visiting, NULL);
+    self->interpreter = PyInterpreterState_Get();
+    self->is_gil_enabled = Py_XNewRef(PySys_GetObject("_is_gil_enabled")); /* 3.13 */
+    NativeState *state = vmscope_state_of((PyObject *)self);
+    if (state == NULL || take_slots(self, slots, state) < 0 ||
+        (self->get_count = attribute("gc", "get_count")) == NULL ||
+        (self->get_threshold = attribute("gc", "get_threshold")) == NULL ||
+        (self->garbage = attribute("gc", "garbage")) == NULL ||
+        (self->get_interval = attribute("sys", "getswitchinterval")) == NULL) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    if (!PyList_Check(self->garbage)) {
+        Py_DECREF(self);
+        PyErr_SetString(PyExc_TypeError, "gc.garbage is no list");
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static void
+sampler_dealloc(PyObject *object)
+{
+    Sampler *self = (Sampler *)object; /* no thread runs: a running one is active, or its sampler leaked */
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        Py_XDECREF(self->slots[i]);
+    }
+    Py_XDECREF(self->get_count);
+    Py_XDECREF(self->get_threshold);
+    Py_XDECREF(self->garbage);
+    Py_XDECREF(self->get_interval);
+    Py_XDECREF(self->is_gil_enabled);
+    PyTypeObject *type = Py_TYPE(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *
+sampler_start(PyObject *object, PyObject *args)
+{
+    Sampler *self = (Sampler *)object;
+    long long interval, delay;
+    if (!PyArg_ParseTuple(args, "LL:start", &interval, &delay)) {
+        return NULL;
+    }
+    if (interval <= 0 || delay < 0) {
+        PyErr_SetString(PyExc_ValueError, "the interval is more than 0 ns, the delay at least 0");
+        return NULL;
+    }
+    self->interval = interval;
+    self->delay = delay;
+    if (vmscope_thread_start(&self->thread) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+sampler_stop(PyObject *object, PyObject *args)
+{
+    long long timeout;
+    if (!PyArg_ParseTuple(args, "L:stop", &timeout)) {
+        return NULL;
+    }
+    return PyBool_FromLong(vmscope_thread_stop(&((Sampler *)object)->thread, timeout));
+}
+
+static PyObject *
+sampler_sample(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    Sampler *self = (Sampler *)object;
+    Py_BEGIN_ALLOW_THREADS
+    read_process(self, NULL);
+    Py_END_ALLOW_THREADS
+    PyThreadState *state = PyThreadState_New(self->interpreter);
+    if (state == NULL) {
+        return PyErr_NoMemory();
+    }
+    atomic_fetch_add(&vmscope_own_states, 1);
+    if (pthread_mutex_trylock(&self->visiting) == 0) {
+        read_interpreter(self, state);
+        pthread_mutex_unlock(&self->visiting);
+    }
+    PyThreadState_Clear(state);
+    PyThreadState_Delete(state);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef sampler_methods[] = {
+    {"start", sampler_start, METH_VARARGS, "start(interval, delay): starts the thread; times in ns."},
+    {"stop", sampler_stop, METH_VARARGS, "stop(timeout): ends it; False if it did not end in time."},
+    {"sample", sampler_sample, METH_NOARGS, "Takes a sample now, here: all fields but the waits and the visits."},
+    {NULL},
+};
+
+static PyType_Slot sampler_type_slots[] = {
+    {Py_tp_doc, "Sampler(slots)\n--\n\nA thread that sets the slot of each field (SAMPLED has the names) now and then."},
+    {Py_tp_new, sampler_new},
+    {Py_tp_dealloc, sampler_dealloc},
+    {Py_tp_methods, sampler_methods},
+    {0, NULL},
+};
+
+static PyType_Spec sampler_spec = {"vmscope.native.Sampler", sizeof(Sampler), 0, Py_TPFLAGS_DEFAULT,
+                                   sampler_type_slots};
+
+/* In a forked child, under the GIL: it has one thread, and has started that one. */
+void
+vmscope_sampler_after_fork(void)
+{
+    PyThreadState *state = PyThreadState_New(PyInterpreterState_Get());
+    if (state != NULL) {
+        atomic_fetch_add(&vmscope_own_states, 1);
+        atomic_store(&states_before, (int64_t)PyThreadState_GetID(state) - atomic_load(&vmscope_own_states) - 1);
+        PyThreadState_Clear(state);
+        PyThreadState_Delete(state);
+    }
+}
+
+int
+vmscope_add_sampler(PyObject *module)
+{
+    PyTypeObject *type = vmscope_add_type(module, &sampler_spec, NULL);
+    PyObject *names = type == NULL ? NULL : PyTuple_New(FIELD_COUNT);
+    for (int i = 0; names != NULL && i < FIELD_COUNT; i++) {
+        PyObject *name = PyUnicode_InternFromString(field_names[i]);
+        if (name == NULL) {
+            Py_CLEAR(names);
+        } else {
+            PyTuple_SET_ITEM(names, i, name);
+        }
+    }
+    int status = names == NULL ? -1 : PyModule_AddObjectRef(module, "SAMPLED", names);
+    Py_XDECREF(names);
+    Py_XDECREF(type);
+    return status;
+}

@@ -1,0 +1,800 @@
+"""Each counter of the catalogue, driven in a live process, read from outside, against a source that is not vmscope.
+
+`CHECKS` has one check a row; a row without one fails `test_every_counter_has_a_check`.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import functools
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vmscope
+from tests.support import Child, python_command
+from vmscope.counters.catalogue import CATALOGUE
+
+NAMES = [row[0] for row in CATALOGUE]
+KINDS = {row[0]: row[1] for row in CATALOGUE}
+FEEDS = {row[0]: row[3] for row in CATALOGUE}
+OPTIONS = ["-XX:PerfDataSamplingInterval=20", "-Dcheck=1"]
+
+PROGRAM = f"""
+import gc, mmap, os, resource, sys, threading, time, tracemalloc
+pauses, causes, started, longest = [[], [], []], [], 0, 0
+import vmscope
+vmscope.start(*{OPTIONS!r})
+from vmscope.counters.registry import REGISTRY
+def witness(phase, info):
+    global started, longest
+    if phase == "start":
+        causes.append(REGISTRY.get("sun.gc.cause").value)
+        started = time.monotonic_ns()
+    else:
+        pauses[info["generation"]].append(time.monotonic_ns() - started)
+        longest = max(longest, pauses[info["generation"]][-1])
+gc.callbacks.append(witness)
+def burn(seconds=0.005):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+kept = []
+class Node:
+    def __init__(self): self.me = self
+print("ready", flush=True)
+for line in sys.stdin:
+    print(repr(eval(line)), flush=True)
+"""
+
+
+class Subject:
+    """A process with vmscope started: what it says itself, and what its region says."""
+
+    def __init__(self, implementation: str) -> None:
+        self.implementation = implementation
+        options = ["-Xutf8", "-Wignore::ImportWarning", "-Wdefault::ResourceWarning"]
+        env = {"VMSCOPE_NATIVE": "1" if implementation == "c" else "0", "PYTHONHASHSEED": "7"}
+        self.child = Child(python_command(PROGRAM, "one", "two", options=options), env=env)
+        self.child.read_until(b"ready\n")
+        self.pid = self.child.pid
+        self.vm = vmscope.vm(self.pid)
+
+    def ask(self, expression: str) -> Any:
+        return ast.literal_eval(self.child.ask(expression))
+
+    def do(self, code: str) -> None:
+        self.ask(f"exec({code!r}, globals())")
+
+    def value(self, name: str) -> Any:
+        return self.vm.values()[name]
+
+    def until(self, condition: Callable[[], bool], seconds: float = 10) -> None:
+        """Waits, with the program at work, so that samples are taken."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it did not come in time"
+            self.ask("burn()")
+            time.sleep(0.01)
+
+    def until_equal(self, name: str, expected: str) -> None:
+        """`expected` is an expression of the program's."""
+        seen: list[tuple[object, object]] = []
+        end = time.monotonic() + 10
+        while True:
+            seen.append((self.value(name), self.ask(expected)))
+            if seen[-1][0] == seen[-1][1]:
+                return
+            assert time.monotonic() < end, f"{name}: {seen[-1]}"
+            self.ask("burn()")
+            time.sleep(0.02)
+
+    def until_near(self, name: str, source: Callable[[], float], share: float, slack: float = 0) -> None:
+        seen: list[tuple[float, float]] = []
+        end = time.monotonic() + 10
+        while True:
+            seen.append((self.value(name), source()))
+            if abs(seen[-1][0] - seen[-1][1]) <= abs(seen[-1][1]) * share + slack:
+                return
+            assert time.monotonic() < end, f"{name}: {seen[-5:]}"
+            self.ask("burn()")
+            time.sleep(0.02)
+
+    def bracketed(self, name: str, source: str, drive: str, slack: int) -> None:
+        """What only grows: after `drive` it is at least what the program read before, at most what it reads then."""
+        before = self.value(name)
+        self.do(drive)
+        low = self.ask(source)
+        self.until(lambda: self.value(name) + slack >= low)
+        assert before <= low
+        shown = self.value(name)
+        assert shown <= self.ask(source) + slack
+
+
+@pytest.fixture(scope="module", params=["c", "python"])
+def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    made = Subject(request.param)
+    if made.ask("vmscope.status().implementation") != request.param:
+        made.child.kill()
+        pytest.skip("the extension is not built")
+    yield made
+    assert made.child.stop() == 0, "it still ends by itself"
+    made.child.kill()
+
+
+Check = Callable[[Subject], None]
+CHECKS: dict[str, Check] = {}
+
+
+def check(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Registers a check for these rows; one of several rows is also given the name."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        for name in names:
+            CHECKS[name] = function if len(names) == 1 else functools.partial(function, name=name)
+        return function
+
+    return register
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_counter(subject: Subject, name: str) -> None:
+    if name not in subject.vm.values():
+        pytest.skip("not in this form of the native part; see test_what_a_form_lacks")
+    CHECKS[name](subject)
+
+
+def test_every_counter_has_a_check() -> None:
+    assert set(CHECKS) == set(NAMES)
+
+
+def test_what_a_form_lacks(subject: Subject) -> None:
+    missing = {name for name in NAMES if name not in subject.vm.values()}
+    heaps = {name for name in NAMES if FEEDS[name].startswith(("scan:pools.", "scan:malloc."))}
+    heaps |= {name for name in NAMES if FEEDS[name][1:] in heaps}
+    assert missing == (heaps if subject.implementation == "python" else set())
+    assert subject.ask("vmscope.status().overflow") == 0
+
+
+def test_kinds_and_units(subject: Subject) -> None:
+    """An outside reader finds each with the units and the variability of its row."""
+    variability = {"constant": 1, "counter": 2, "clock": 2, "gauge": 3, "text": 3}
+    counters = subject.vm.counters
+    for name, kind, units, feed, *_ in CATALOGUE:
+        if name in counters:
+            target = KINDS[feed[1:]] if kind == "alias" else kind
+            assert (counters[name].units, counters[name].variability) == (units, variability[target]), name
+
+
+# -- aliases --------------------------------------------------------------------------------------
+
+
+def _same(subject: Subject, name: str) -> None:
+    """What it is an alias of has a check of its own; in one look both are the same, whenever that is."""
+    target = FEEDS[name][1:]
+    assert KINDS[target] != "alias"
+    for _ in range(3):
+        values = subject.vm.values()
+        assert values[name] == values[target]
+        subject.ask("burn(0.03)")
+
+
+for row in CATALOGUE:
+    if row[1] == "alias":
+        CHECKS[row[0]] = functools.partial(_same, name=row[0])
+
+
+# -- what is set once -----------------------------------------------------------------------------
+
+ONCE = {
+    "sun.rt.javaCommand": "'-c one two'",
+    "java.rt.vmArgs": repr(" ".join(OPTIONS)),
+    "java.rt.vmFlags": "''",
+    "sun.rt.jvmVersion": "sys.hexversion",
+    "sun.rt.internalVersion": "' '.join(sys.version.split())",
+    "java.property.java.version": "'.'.join(map(str, sys.version_info[:3]))",
+    "java.property.java.home": "sys.prefix",
+    "java.property.java.class.path": "':'.join(sys.path)",
+    "java.property.java.vm.name": "__import__('platform').python_implementation()",
+    "java.property.java.vm.version": "__import__('platform').python_version()",
+    "java.property.java.vm.vendor": "'Python Software Foundation'",
+    "java.property.java.vm.info": "' '.join(sys.version.split()).split('(')[1].split(')')[0]",
+    "java.property.java.vm.specification.name": "'Python Language Reference'",
+    "java.property.java.vm.specification.vendor": "'Python Software Foundation'",
+    "java.property.java.vm.specification.version": "__import__('sysconfig').get_python_version()",
+    "python.abiFlags": "__import__('sysconfig').get_config_var('ABIFLAGS')",
+    "python.debug": "__import__('sysconfig').get_config_var('Py_DEBUG') or 0",
+    "python.platform": "__import__('platform').system().lower()",
+    "python.executable": "sys.executable",
+    "python.options": "'utf8'",
+    "python.warnings": "'ignore::ImportWarning,default::ResourceWarning'",
+    "python.virtualEnvironment": "sys.prefix if os.path.exists(sys.prefix + '/pyvenv.cfg') else ''",
+    "python.hashSeedGiven": "1",
+    "python.jit": "int(getattr(sys, '_jit', None) is not None and sys._jit.is_enabled())",
+    "sun.os.hrt.frequency": "10 ** 9",
+    "sun.gc.collector.0.name": "'generation 0'",
+    "sun.gc.collector.1.name": "'generation 2'",
+    "sun.gc.collector.2.name": "'generation 1'",
+    "java.cls.sharedLoadedClasses": "0",
+    "java.cls.sharedUnloadedClasses": "0",
+    "vmscope.version": "vmscope.__version__",
+    "vmscope.implementation": "vmscope.status().implementation",
+}
+
+
+def _once(subject: Subject, name: str) -> None:
+    expected = subject.ask(ONCE[name])
+    if isinstance(expected, str):  # as far as it fits
+        expected = expected.encode()[:1024].decode(errors="ignore")
+    assert subject.value(name) == expected
+
+
+CHECKS |= {name: functools.partial(_once, name=name) for name in ONCE}
+
+
+@check("python.commandLine")
+def command_line(subject: Subject) -> None:
+    words = Path(f"/proc/{subject.pid}/cmdline").read_bytes().split(b"\0")[:-1]
+    assert subject.value("python.commandLine") == " ".join(map(os.fsdecode, words))[:1024]
+
+
+@check("python.flags")
+def flags(subject: Subject) -> None:
+    words = subject.value("python.flags").split()
+    assert "utf8_mode=1" in words
+    assert all(not word.endswith(("=0", "=False")) for word in words)
+    for word in words:
+        name, _, text = word.partition("=")
+        assert repr(subject.ask(f"sys.flags.{name}")) == text
+
+
+@check("sun.rt.jvmCapabilities")
+def capabilities(subject: Subject) -> None:
+    assert re.fullmatch("[01]{64}", subject.value("sun.rt.jvmCapabilities"))
+
+
+# -- time -----------------------------------------------------------------------------------------
+
+
+def _stat(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat from the third on."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+
+
+@check("sun.os.hrt.ticks")
+def ticks(subject: Subject) -> None:
+    started = time.monotonic() - subject.value("sun.os.hrt.ticks") / 1e9
+    time.sleep(1)
+    assert abs(time.monotonic() - subject.value("sun.os.hrt.ticks") / 1e9 - started) < 0.8, (
+        "half a second behind at most"
+    )
+
+
+@check("sun.rt.createVmBeginTime")
+def begin_time(subject: Subject) -> None:
+    boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    begun = boot + int(_stat(subject.pid)[19]) / os.sysconf("SC_CLK_TCK")
+    assert abs(subject.value("sun.rt.createVmBeginTime") / 1000 - begun) < 0.5
+
+
+@check("sun.rt.createVmEndTime", "sun.rt.vmInitDoneTime")
+def ready_times(subject: Subject, name: str) -> None:
+    values = subject.vm.values()
+    made = time.time() - int(values["sun.os.hrt.ticks"]) / 1e9
+    assert int(values["sun.rt.createVmBeginTime"]) < int(values[name])
+    assert abs(int(values[name]) / 1000 - made) < 1
+
+
+@check("vmscope.process.startTicks")
+def start_ticks(subject: Subject) -> None:
+    assert subject.value("vmscope.process.startTicks") == int(_stat(subject.pid)[19])
+
+
+# -- the collector --------------------------------------------------------------------------------
+
+COLLECTOR = {0: 0, 1: 2, 2: 1}  # of each generation
+
+
+def _collect(subject: Subject, generation: int) -> None:
+    subject.do(
+        "gc.disable()\n"
+        "for _ in range(3):\n"
+        f"    for _ in range(60_000): Node()\n"
+        f"    gc.collect({generation})\n"
+        "gc.enable()"
+    )
+
+
+def _stats(subject: Subject, name: str) -> None:
+    generation = next(g for g in range(3) if name.startswith(_prefixes(g)))
+    key = {"invocations": "collections"}.get(name.rpartition(".")[2], name.rpartition(".")[2])
+    before = subject.value(name)
+    if key == "uncollectable":
+        _leave_uncollectable(subject)
+    _collect(subject, generation)
+    subject.until_equal(name, f"gc.get_stats()[{generation}]['{key}']")
+    if key != "uncollectable" or subject.ask("bool(gc.garbage)"):
+        assert subject.value(name) > before or key == "uncollectable"
+
+
+def _prefixes(generation: int) -> tuple[str, str]:
+    return f"sun.gc.collector.{COLLECTOR[generation]}.", f"python.gc.generation.{generation}."
+
+
+def _leave_uncollectable(subject: Subject) -> None:
+    subject.do(
+        "try:\n"
+        "    from _testcapi import with_tp_del\n"
+        "except ImportError:\n"
+        "    pass\n"
+        "else:\n"
+        "    @with_tp_del\n"
+        "    class Stuck:\n"
+        "        def __tp_del__(self): pass\n"
+        "    for _ in range(5):\n"
+        "        stuck = Stuck(); stuck.me = stuck\n"
+        "    del stuck"
+    )
+
+
+def _time(subject: Subject, name: str) -> None:
+    generation = next(g for g in range(3) if name.startswith(_prefixes(g)))
+    subject.do("pauses[:] = [[], [], []]")
+    subject.until(lambda: True)
+    time.sleep(0.2)
+    before = subject.value(name)
+    _collect(subject, generation)
+    time.sleep(0.2)
+
+    def near() -> bool:
+        spent, seen = subject.value(name) - before, subject.ask(f"sum(pauses[{generation}])")
+        return bool(abs(spent - seen) <= seen * 0.05)
+
+    subject.until(near)
+    assert subject.ask(f"len(pauses[{generation}])") >= 3
+
+
+for g in range(3):
+    collector, own = _prefixes(g)
+    for name in (collector + "invocations", own + "collected", own + "uncollectable"):
+        CHECKS[name] = functools.partial(_stats, name=name)
+    CHECKS[collector + "time"] = functools.partial(_time, name=collector + "time")
+
+
+@check("python.gc.longestPause")
+def longest_pause(subject: Subject) -> None:
+    subject.do("kept.extend([] for _ in range(400_000)); gc.collect(); kept.clear()")
+    subject.until_near("python.gc.longestPause", lambda: subject.ask("longest"), 0.05, 5e4)
+
+
+@check("sun.gc.cause")
+def cause(subject: Subject) -> None:
+    subject.do("causes.clear(); gc.collect(1); gc.collect(2)")
+    assert subject.ask("causes[:2]") == ["generation 1", "generation 2"]
+    subject.until(lambda: subject.value("sun.gc.cause") == "No GC")
+
+
+@check("sun.gc.lastCause")
+def last_cause(subject: Subject) -> None:
+    for generation in (2, 1):
+        subject.do(f"gc.disable(); gc.collect({generation})")
+        subject.until(lambda generation=generation: subject.value("sun.gc.lastCause") == f"generation {generation}")  # type: ignore[misc]
+    subject.do("gc.enable()")
+
+
+@check(*(f"python.gc.generation.{g}.count" for g in range(3)))
+def generation_count(subject: Subject, name: str) -> None:
+    generation = int(name.split(".")[3])
+    drive = [
+        "kept.extend([] for _ in range(5000))",
+        "[gc.collect(0) for _ in range(3)]",
+        "[gc.collect(1) for _ in 'ab']",
+    ]
+    subject.do(f"gc.disable(); gc.collect(); {drive[generation]}")
+    expected = subject.ask("gc.get_count()")[generation]
+    assert expected >= (5000, 3, 2)[generation]
+    subject.until_near(name, lambda: subject.ask("gc.get_count()")[generation], 0.05 if generation == 0 else 0)
+    subject.do("gc.enable(); kept.clear()")
+
+
+@check(*(f"python.gc.generation.{g}.threshold" for g in range(3)))
+def generation_threshold(subject: Subject, name: str) -> None:
+    before = subject.ask("gc.get_threshold()")
+    subject.do("gc.set_threshold(701, 11, 12)")
+    subject.until(lambda: subject.value(name) == subject.ask("gc.get_threshold()")[int(name.split(".")[3])])
+    subject.do(f"gc.set_threshold(*{before})")
+    subject.until(lambda: subject.value(name) == before[int(name.split(".")[3])])
+
+
+@check("python.gc.enabled")
+def collector_enabled(subject: Subject) -> None:
+    for call, shown in (("disable", 0), ("enable", 1)):
+        subject.do(f"gc.{call}()")
+        subject.until(lambda shown=shown: subject.value("python.gc.enabled") == shown)  # type: ignore[misc]
+        assert subject.ask("gc.isenabled()") == bool(shown), "a sample leaves it as it was"
+
+
+@check("python.gc.garbage")
+def garbage(subject: Subject) -> None:
+    subject.do("gc.garbage.extend([1, 2, 3])")
+    subject.until_equal("python.gc.garbage", "len(gc.garbage)")
+    assert subject.value("python.gc.garbage") >= 3
+    subject.do("gc.garbage.clear()")
+    subject.until_equal("python.gc.garbage", "0")
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+def _pymalloc(subject: Subject) -> dict[str, int]:
+    """What CPython itself prints about its pools."""
+    code = """
+import tempfile
+with tempfile.TemporaryFile() as file:
+    saved = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    sys._debugmallocstats()
+    os.dup2(saved, 2)
+    os.close(saved)
+    file.seek(0)
+    printed = file.read().decode()
+"""
+    subject.do(code)
+    printed: str = subject.ask("printed")
+    classes = re.findall(r"^ +\d+ +\d+ +\d+ +(\d+) +\d+$", printed, re.MULTILINE)
+    arenas = re.search(r"# arenas allocated current += +([\d,]+)", printed)
+    used = re.search(r"# bytes in allocated blocks += +([\d,]+)", printed)
+    assert arenas
+    assert used
+    return {
+        "blocks": sum(map(int, classes)),
+        "arenas": int(arenas[1].replace(",", "")),
+        "used": int(used[1].replace(",", "")),
+    }
+
+
+@check(*(f"python.memory.small.{key}" for key in ("used", "blocks", "arenas", "capacity")))
+def small_objects(subject: Subject, name: str) -> None:
+    key = name.rpartition(".")[2]
+    factor, source = (1 << 20, "arenas") if key == "capacity" else (1, key)
+    before = _pymalloc(subject)[source]
+    for size in (40, 400):  # of different size classes
+        subject.do(f"kept.extend(bytes({size}) for _ in range(100_000))")
+        subject.until_near(name, lambda: _pymalloc(subject)[source] * factor, 0.01, factor if source == "arenas" else 0)
+    grown = {"used": 40_000_000, "blocks": 190_000, "arenas": 10, "capacity": 10}[key]
+    assert _pymalloc(subject)[source] - before >= grown
+    subject.do("kept.clear(); gc.collect()")
+    subject.until_near(name, lambda: _pymalloc(subject)[source] * factor, 0.01, factor if source == "arenas" else 0)
+
+
+MALLINFO = """
+import ctypes
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in
+                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+mallinfo2 = ctypes.CDLL(None).mallinfo2
+mallinfo2.restype = Info
+"""
+
+
+@check(*(f"python.memory.malloc.{key}" for key in ("used", "capacity", "mapped")))
+def malloc(subject: Subject, name: str) -> None:
+    assert hasattr(ctypes.CDLL(None), "mallinfo2")
+    subject.do(MALLINFO)
+    source = {"used": "uordblks + i.hblkhd", "capacity": "arena + i.hblkhd", "mapped": "hblkhd"}[
+        name.rpartition(".")[2]
+    ]
+    subject.until_near(name, lambda: subject.ask(f"[i.{source} for i in [mallinfo2()]][0]"), 0.01, 1 << 18)
+    before = subject.value(name)
+    for size in (40 << 20, 1000):  # mapped, and not
+        subject.do(f"kept.extend(bytearray({size}) for _ in range(max(1, 20_000_000 // {size})))")
+        subject.until_near(name, lambda: subject.ask(f"[i.{source} for i in [mallinfo2()]][0]"), 0.01, 1 << 18)
+    assert subject.value(name) - before >= 39 << 20
+    subject.do("kept.clear()")
+    subject.until_near(name, lambda: subject.ask(f"[i.{source} for i in [mallinfo2()]][0]"), 0.01, 1 << 18)
+
+
+def _status(subject: Subject, key: str) -> int:
+    text = Path(f"/proc/{subject.pid}/status").read_text()
+    found = re.search(rf"^{key}:\s+(\d+) kB$", text, re.MULTILINE)
+    assert found
+    return int(found[1]) * 1024
+
+
+@check("python.memory.resident", "python.memory.peak", "python.memory.virtual")
+def memory(subject: Subject, name: str) -> None:
+    key = {"resident": "VmRSS", "peak": "VmHWM", "virtual": "VmSize"}[name.rpartition(".")[2]]
+    before = _status(subject, key)
+    subject.do("kept.append(bytearray(os.urandom(1000) * 60_000))")
+    subject.until_near(name, lambda: _status(subject, key), 0.02, 1 << 19)
+    assert key == "VmHWM" or _status(subject, key) - before >= 59_000_000
+    subject.do("kept.clear()")
+    subject.until_near(name, lambda: _status(subject, key), 0.02, 1 << 19)
+
+
+@check("python.memory.traced", "python.memory.tracedPeak")
+def traced(subject: Subject, name: str) -> None:
+    assert subject.value(name) == 0
+    position = int(name.endswith("Peak"))
+    subject.do(
+        "tracemalloc.start(); kept.append(bytearray(30_000_000)); kept.clear(); kept.append(bytearray(10_000_000))"
+    )
+    subject.until_near(name, lambda: subject.ask("tracemalloc.get_traced_memory()")[position], 0.02)
+    assert subject.value(name) >= (10_000_000, 30_000_000)[position]
+    subject.do("tracemalloc.stop(); kept.clear()")
+    subject.until(lambda: subject.value(name) == 0)
+
+
+# -- threads --------------------------------------------------------------------------------------
+
+THREADS = """
+leave = threading.Event()
+crowd = [threading.Thread(target=leave.wait, daemon=i < 3) for i in range(8)]
+for thread in crowd: thread.start()
+"""
+LEAVE = "leave.set()\nfor thread in crowd: thread.join()"
+
+
+@check("python.threads.live", "python.threads.daemon")
+def threads(subject: Subject, name: str) -> None:
+    source = {
+        "live": "threading.active_count()",
+        "daemon": "sum(thread.daemon for thread in threading.enumerate())",
+    }[name.rpartition(".")[2]]
+    subject.do(THREADS)
+    assert subject.ask(source) == {"live": 9, "daemon": 3}[name.rpartition(".")[2]]
+    subject.until_equal(name, source)
+    subject.do(LEAVE)
+    subject.until_equal(name, source)
+
+
+@check("python.threads.peak")
+def threads_peak(subject: Subject) -> None:
+    subject.do(THREADS)
+    subject.until(lambda: subject.value("python.threads.live") == 9)
+    subject.do(LEAVE)
+    subject.until(lambda: subject.value("python.threads.live") == 1)
+    assert subject.value("python.threads.peak") == 9
+
+
+@check("python.threads.started")
+def threads_started(subject: Subject) -> None:
+    before = subject.value("python.threads.started")
+    subject.do(THREADS)
+    subject.until(lambda: subject.value("python.threads.started") == before + 8)
+    subject.do(LEAVE)
+    if subject.implementation == "c":  # which sees those too that were never seen alive
+        subject.do("for i in range(20): thread = threading.Thread(target=int); thread.start(); thread.join()")
+        subject.until(lambda: subject.value("python.threads.started") == before + 28)
+
+
+# -- the GIL --------------------------------------------------------------------------------------
+
+
+@check("python.gil.enabled")
+def gil_enabled(subject: Subject) -> None:
+    subject.until_equal("python.gil.enabled", "int(getattr(sys, '_is_gil_enabled', lambda: True)())")
+
+
+@check("python.gil.switchInterval")
+def switch_interval(subject: Subject) -> None:
+    for seconds in (0.0125, 0.005):
+        subject.do(f"sys.setswitchinterval({seconds})")
+        subject.until(lambda seconds=seconds: subject.value("python.gil.switchInterval") == seconds * 1e9)  # type: ignore[misc]
+
+
+@check("python.gil.waits", "python.gil.waitTime", "python.gil.longestWait")
+def gil_waits(subject: Subject, name: str) -> None:
+    """With one busy thread each wait lasts for a switch interval, which is long here."""
+    before, began = subject.vm.values(), time.monotonic_ns()
+    subject.do("sys.setswitchinterval(0.03); burn(0.8); sys.setswitchinterval(0.005)")
+    subject.until(lambda: int(subject.value(name)) > int(before[name]) or name.endswith("longestWait"))
+    time.sleep(0.2)
+    after, passed = subject.vm.values(), time.monotonic_ns() - began
+    waits, waited = (
+        int(after[f"python.gil.{key}"]) - int(before[f"python.gil.{key}"]) for key in ("waits", "waitTime")
+    )
+    assert 3 <= waits <= int(after["vmscope.sampler.visits"]) - int(before["vmscope.sampler.visits"])
+    assert 0.1e9 <= waited <= passed
+    assert 0.025e9 <= int(after["python.gil.longestWait"]) <= passed or int(before["python.gil.longestWait"]) > passed
+
+
+@check("python.gil.contention")
+def gil_contention(subject: Subject) -> None:
+    busy = "crowd = [threading.Thread(target=burn, args=[0.5]) for _ in range(4)]\nfor thread in crowd: thread.start()"
+    subject.do(busy)
+    seen = []
+    while subject.ask("any(thread.is_alive() for thread in crowd)"):
+        seen.append(subject.value("python.gil.contention"))
+        time.sleep(0.05)
+    assert 300 < max(seen) <= 1000, "four of which three wait: 750"
+    time.sleep(2)
+    assert subject.value("python.gil.contention") == 0, "nobody waits when nobody works"
+
+
+# -- the process ----------------------------------------------------------------------------------
+
+USAGE = "resource.getrusage(resource.RUSAGE_SELF)"
+
+
+@check(
+    "python.process.cpu.user",
+    "python.process.cpu.system",
+    "python.process.switches.voluntary",
+    "python.process.switches.involuntary",
+    "python.process.faults.minor",
+    "python.process.faults.major",
+)
+def usage(subject: Subject, name: str) -> None:
+    source, drive = {
+        "user": (f"int({USAGE}.ru_utime * 1e9)", "burn(0.2)"),
+        "system": (f"int({USAGE}.ru_stime * 1e9)", "for _ in range(20): os.urandom(1_000_000)"),
+        "voluntary": (f"{USAGE}.ru_nvcsw", "for _ in range(100): time.sleep(0.001)"),
+        "involuntary": (f"{USAGE}.ru_nivcsw", "burn(0.2)"),
+        "minor": (f"{USAGE}.ru_minflt", "m = mmap.mmap(-1, 1 << 24); m.write(bytes(1 << 24)); m.close()"),
+        "major": (f"{USAGE}.ru_majflt", "pass"),
+    }[name.rpartition(".")[2]]
+    before = subject.value(name)
+    subject.bracketed(name, source, drive, 2000 if ".cpu." in name else 0)  # floats of microseconds
+    least = {"user": 50_000_000, "system": 1_000_000, "voluntary": 100, "minor": 100}.get(name.rpartition(".")[2], 0)
+    assert subject.value(name) - before >= least
+
+
+@check("python.process.files.open")
+def open_files(subject: Subject) -> None:
+    def source() -> int:
+        return len(os.listdir(f"/proc/{subject.pid}/fd"))
+
+    before = source()
+    subject.do("kept.extend(open('/dev/null') for _ in range(30))")
+    assert source() == before + 30
+    subject.until(lambda: subject.value("python.process.files.open") == source())
+    subject.do("[file.close() for file in kept]; kept.clear()")
+    subject.until(lambda: subject.value("python.process.files.open") == before)
+
+
+@check("python.process.files.limit")
+def files_limit(subject: Subject) -> None:
+    soft, hard = subject.ask("resource.getrlimit(resource.RLIMIT_NOFILE)")
+    subject.do(f"resource.setrlimit(resource.RLIMIT_NOFILE, (321, {hard}))")
+    subject.until(lambda: subject.value("python.process.files.limit") == 321)
+    subject.do(f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))")
+    subject.until(lambda: subject.value("python.process.files.limit") == soft)
+
+
+# -- modules --------------------------------------------------------------------------------------
+
+MAKE = "for i in range(40): sys.modules[f'made_{i}'] = sys"
+REMOVE = "for i in range(40): del sys.modules[f'made_{i}']"
+
+
+@check("python.modules", "java.cls.loadedClasses", "java.cls.unloadedClasses")
+def modules(subject: Subject, name: str) -> None:
+    names = ("python.modules", "java.cls.loadedClasses", "java.cls.unloadedClasses")
+    subject.until_equal("python.modules", "len(sys.modules)")
+    before = subject.vm.values()
+    subject.do(MAKE)
+    subject.until_equal("python.modules", "len(sys.modules)")
+    grown = [int(subject.value(name)) - int(before[name]) for name in names]
+    assert grown == [40, 40, 0]
+    subject.do(REMOVE)
+    subject.until_equal("python.modules", "len(sys.modules)")
+    assert [int(subject.value(name)) - int(before[name]) for name in names] == [0, 40, 40]
+    assert subject.value("java.cls.loadedClasses") - subject.value("java.cls.unloadedClasses") == subject.value(
+        "python.modules"
+    )
+
+
+# -- the sampler ----------------------------------------------------------------------------------
+
+
+@check("vmscope.sampler.visits")
+def visits(subject: Subject) -> None:
+    before, began = subject.value("vmscope.sampler.visits"), time.monotonic()
+    subject.do("burn(0.5)")
+    time.sleep(0.6)
+    made, passed = subject.value("vmscope.sampler.visits") - before, time.monotonic() - began
+    assert 5 <= made <= passed / 0.02 + 2
+    before = subject.value("vmscope.sampler.visits")
+    time.sleep(2)
+    assert subject.value("vmscope.sampler.visits") - before <= 1, "none while the program stands still"
+
+
+@check("vmscope.sampler.visitTime", "vmscope.sampler.longestVisit")
+def visit_time(subject: Subject, name: str) -> None:
+    """Between nothing and what the sampler's thread used; the longest is no shorter than the mean."""
+    subject.do("burn(0.3)")
+    time.sleep(0.6)
+    values = subject.vm.values()
+    total, longest, count = (int(values[f"vmscope.sampler.{key}"]) for key in ("visitTime", "longestVisit", "visits"))
+    assert count > 0
+    assert total / count <= longest <= total
+    assert 1000 < total / count < (1_000_000 if subject.implementation == "c" else 20_000_000)
+
+
+@check("vmscope.cpu")
+def own_cpu(subject: Subject) -> None:
+    """The kernel's account of all threads but the main one."""
+
+    def source() -> int:
+        tasks = [task for task in Path(f"/proc/{subject.pid}/task").iterdir() if task.name != str(subject.pid)]
+        assert len(tasks) == 2, "the mirror and the sampler"
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+
+    subject.do("burn(0.3)")
+    subject.until_near("vmscope.cpu", source, 0.1, 2_000_000)
+
+
+# -- without a sampler, and around it -------------------------------------------------------------
+
+
+def test_interval_0_turns_it_off() -> None:
+    code = PROGRAM.replace(OPTIONS[0], "-XX:PerfDataSamplingInterval=0")
+    with Child(python_command(code)) as child:
+        child.read_until(b"ready\n")
+        child.ask("burn(0.3)")
+        child.ask("gc.collect()")
+        time.sleep(1)
+        values = vmscope.vm(child.pid).values()
+        assert values["vmscope.sampler.visits"] == 0
+        assert values["python.process.cpu.user"] == 0
+        assert int(values["sun.gc.collector.1.invocations"]) > 0, "the mirror is at work"
+        assert len(os.listdir(f"/proc/{child.pid}/task")) == 2
+        assert child.stop() == 0
+
+
+def test_a_forked_child_counts_from_zero() -> None:
+    code = """
+import os, sys, threading, time
+import vmscope
+vmscope.start("-XX:PerfDataSamplingInterval=10")
+leave = threading.Event()
+for _ in range(3): threading.Thread(target=leave.wait, daemon=True).start()
+end = time.thread_time() + 0.3
+while time.thread_time() < end: pass
+pid = os.fork()
+if pid == 0:
+    def burn(seconds):
+        end = time.thread_time() + seconds
+        while time.thread_time() < end: pass
+    burn(0.1)
+    threading.Thread(target=time.sleep, args=[1]).start()
+    burn(0.2)
+    time.sleep(0.3)
+    v = vmscope.vm(os.getpid()).values()
+    print([v["python.threads.started"], v["python.threads.live"], v["python.threads.peak"],
+           0 < v["python.process.cpu.user"] < 350_000_000, v["vmscope.sampler.visits"] > 0], flush=True)
+    os._exit(0)
+os.waitpid(pid, 0)
+time.sleep(0.6)
+v = vmscope.vm(os.getpid()).values()
+print([v["python.threads.started"], v["python.threads.live"]], flush=True)
+"""
+    with Child(python_command(code, options=["-Wignore"])) as child:
+        assert ast.literal_eval(child.readline()) == [2, 2, 2, True, True]
+        assert ast.literal_eval(child.readline()) == [4, 4]
+        assert child.stop() == 0
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 does not warn")
+def test_no_fork_warning_while_sampling() -> None:
+    code = """
+import os, vmscope
+vmscope.start("-XX:PerfDataSamplingInterval=1")
+for _ in range(100):
+    sum(range(20_000))
+    pid = os.fork()
+    if pid == 0: os._exit(0)
+    os.waitpid(pid, 0)
+print(len(os.listdir("/proc/self/task")), flush=True)
+"""
+    with Child(python_command(code, options=["-Werror"])) as child:
+        assert int(child.readline()) <= 3
+        assert child.stop() == 0
