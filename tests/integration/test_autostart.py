@@ -352,7 +352,7 @@ print(seen(), len(os.listdir("/proc/self/task")))
 interpreters.destroy(made)
 """
     )
-    assert environment.run("-c", code) == (0, "True 2\n", "")
+    assert environment.run("-c", code) == (0, "True 3\n", ""), "the mirror's thread and the sampler's, as without"
 
 
 def test_a_bare_fork_harms_nobody(environment: Environment) -> None:
