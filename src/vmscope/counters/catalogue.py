@@ -106,7 +106,7 @@ CATALOGUE: tuple[tuple[str, str, int, str, str, str, str], ...] = (
     ("python.memory.malloc.capacity", "gauge", BYTES, "scan:malloc.capacity", "", "mallinfo2", "What malloc has from the system."),
     ("python.memory.malloc.mapped", "gauge", BYTES, "scan:malloc.mapped", "", "mallinfo2", "Of that, in mappings of their own."),
     ("python.memory.resident", "gauge", BYTES, "sample:memory.resident", "", "/proc/self/statm", "In memory now (RSS)."),
-    ("python.memory.peak", "gauge", BYTES, "sample:memory.peak", "", "getrusage", "The most that ever was."),
+    ("python.memory.peak", "gauge", BYTES, "scan:memory.peak", "", "/proc/self/status", "The most that ever was."),
     ("python.memory.virtual", "gauge", BYTES, "sample:memory.virtual", "", "/proc/self/statm", "Address space."),
     ("python.memory.traced", "gauge", BYTES, "visit:traced", "", "tracemalloc", "What tracemalloc counts; 0 while it is off."),
     ("python.memory.tracedPeak", "gauge", BYTES, "visit:traced.peak", "", "tracemalloc", "The most it counted."),

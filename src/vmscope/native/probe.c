@@ -14,24 +14,38 @@
 
 #define PAGE 4096
 
-int
-vmscope_read_memory(Memory *out)
+/* The first `size` - 1 bytes of a file of the kernel's; 0, or -1. */
+static int
+read_text(const char *path, char *text, size_t size)
 {
-    char text[128];
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return -1;
     }
-    ssize_t length = read(fd, text, sizeof text - 1);
+    ssize_t length = read(fd, text, size - 1);
     close(fd);
-    if (length <= 0) {
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0 ? 0 : -1;
+}
+
+int
+vmscope_read_memory(Memory *out)
+{
+    char text[128], *next;
+    if (read_text("/proc/self/statm", text, sizeof text) < 0) {
         return -1;
     }
-    text[length] = '\0';
-    char *next;
     out->size = strtoll(text, &next, 10) * sysconf(_SC_PAGESIZE);
     out->resident = strtoll(next, NULL, 10) * sysconf(_SC_PAGESIZE);
     return 0;
+}
+
+int64_t
+vmscope_read_peak(void)
+{
+    char text[4096];
+    const char *found = read_text("/proc/self/status", text, sizeof text) < 0 ? NULL : strstr(text, "\nVmHWM:");
+    return found == NULL ? -1 : strtoll(found + strlen("\nVmHWM:"), NULL, 10) * 1024;
 }
 
 int64_t

@@ -20,6 +20,9 @@ typedef struct {
 /* 0, or -1 where there is no /proc. */
 int vmscope_read_memory(Memory *out);
 
+/* The most that was ever resident, or -1. getrusage would tell of the program before exec too. */
+int64_t vmscope_read_peak(void);
+
 /* Open descriptors of the process, or -1. `shared`: the calling thread has the process's table. */
 int64_t vmscope_count_files(int shared);
 

@@ -134,6 +134,10 @@ read_slow(Sampler *self, Thread *thread)
     if (files >= 0) {
         put(self, FILES, files);
     }
+    int64_t peak = vmscope_read_peak();
+    if (peak >= 0) {
+        put(self, RSS_PEAK, peak);
+    }
 #ifdef HAS_POOLS
     Pools pools;
     if (vmscope_count_pools(&pools, thread) == 0) {
@@ -168,7 +172,6 @@ read_process(Sampler *self, Thread *thread)
         put(self, FAULTS_MAJOR, usage.ru_majflt);
         put(self, SWITCHES_VOLUNTARY, usage.ru_nvcsw);
         put(self, SWITCHES_INVOLUNTARY, usage.ru_nivcsw);
-        put(self, RSS_PEAK, (int64_t)usage.ru_maxrss * 1024);
     }
     if (vmscope_read_memory(&memory) == 0) {
         put(self, RSS, memory.resident);

@@ -121,7 +121,6 @@ class Sampler(Thread):
         self._put("faults.major", usage.ru_majflt)
         self._put("switches.voluntary", usage.ru_nvcsw)
         self._put("switches.involuntary", usage.ru_nivcsw)
-        self._put("memory.peak", usage.ru_maxrss * 1024)
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self._put("files.limit", limit)  # RLIM_INFINITY is -1
         self._put("own.cpu", Own.cpu)
@@ -131,6 +130,8 @@ class Sampler(Thread):
             now = monotonic_ns()
             if now >= self._slow_due:
                 self._put("files.open", len(os.listdir("/proc/self/fd")) - 1)  # without that of listdir
+                with open("/proc/self/status", "rb") as file:  # getrusage would tell of the program before exec too
+                    self._put("memory.peak", int(file.read().partition(b"\nVmHWM:")[2].split()[0]) * 1024)
                 self._slow_due = now + max(_SLOW_PERIOD, (monotonic_ns() - now) * _SLOW_FACTOR)
         except OSError:
             return  # no /proc
