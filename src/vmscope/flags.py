@@ -26,6 +26,13 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
     ("UsePerfData", True, 0, 0, "Publish counters in a region. Without it they still count, but nobody sees them."),
     ("PerfDataMemorySize", 65536, 1 << 10, 1 << 30, "Bytes for the region, rounded up to whole pages."),
     ("PerfDisableSharedMem", False, 0, 0, "Keep the region in private memory: no file, and no tool sees it."),
+    (
+        "PerfDataMirror",
+        True,
+        0,
+        0,
+        "Write to the file from private memory. Without it the file itself is mapped, as in HotSpot.",
+    ),
     ("PerfDataSaveToFile", False, 0, 0, "Save the region to a file at exit."),
     ("PerfDataSaveFile", "", 0, 0, "Where to save it; %p is the pid. Naming a file asks for the save."),
     (

@@ -152,7 +152,7 @@ class VirtualMachine:
             self.reason = "switched off by -XX:+PerfDisableSharedMem"
             return
         try:
-            region.publish()
+            region.publish(direct=not self.flags.on("PerfDataMirror"))
         except (VMScopeError, OSError, MemoryError) as error:
             self.reason = str(error) or "no memory for the region's file"
             self._log("warning" if isinstance(error, DiskFull) else "debug", "no shared region: %s", self.reason)

@@ -211,6 +211,48 @@ def test_a_child_that_forks_all_the_time_before_it_is_published() -> None:
     assert fork(code) == [{"own": True}]
 
 
+def test_a_child_of_direct_mode(implementation: str) -> None:
+    """The file is the parent's memory. A child has its own, and leaves the parent's alone before it does."""
+    code = """
+        from vmscope.wire.decode import decode
+        vmscope.start("-XX:-PerfDataMirror", "-XX:PerfDataSamplingInterval=5")
+        counter = vmscope.counter("test.count")
+        counter.add(5)
+        path = vmscope.status().path
+        mapped = lambda path: any(line.split()[1] == "rw-s" for line in open("/proc/self/maps") if path in line)
+        def values(path):
+            with open(path, "rb") as file:
+                data = file.read()
+            return decode(data).values(data)
+        pid = os.fork()
+        if pid == 0:
+            counter.add(100)
+            vmscope.counter("test.child").inc()
+            for _ in range(1000):
+                if vmscope.status().path and values(vmscope.status().path).get("test.count") == 100:
+                    break
+                time.sleep(0.01)
+            own = values(vmscope.status().path)
+            answer(count=own["test.count"], child=own["test.child"], parents=mapped(path))
+            sys.exit()
+        os.waitpid(pid, 0)
+        counter.inc()
+        direct = mapped(path)
+        for _ in range(1000):
+            if values(path)["test.count"] == 6:
+                break
+            time.sleep(0.01)
+        answer(count=values(path)["test.count"], child="test.child" in values(path), direct=direct)
+        vmscope.stop()
+        answer(left=os.path.exists(path), mapped=mapped(path))
+    """
+    assert answers(code) == [
+        {"count": 100, "child": 1, "parents": False},
+        {"count": 6, "child": False, "direct": True},
+        {"left": False, "mapped": False},
+    ]
+
+
 def test_a_fork_on_a_thread() -> None:
     code = """
         import warnings

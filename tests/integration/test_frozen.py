@@ -244,6 +244,54 @@ def test_nobody_waits_for_a_frozen_disk(library: str, mounts: str) -> None:
     raise AssertionError(f"an update took {worst} ns, a fork {longer} ns longer than before")
 
 
+def test_direct_mode_stalls_for_as_long_as_the_freeze(library: str, mounts: str) -> None:
+    """The counterpart, for which `-XX:-PerfDataMirror` has to be asked: as with HotSpot, the disk stops the program.
+
+    Its thread waits in a store to the mapped file, a fork for that thread, and the rest of the program for the GIL.
+    """
+    code = """
+    subject = Subject("-XX:-PerfDataMirror")
+    before = subject.phase(1.5)
+    subject.input.write("1\\n")
+    time.sleep(0.05)
+    with Frozen():
+        time.sleep(3)
+    thawed = time.monotonic()
+    frozen = json.loads(subject.output.readline())
+    late = time.monotonic() - thawed
+    time.sleep(1.1)
+    after = subject.in_file()
+    subject.end()
+    answer(before=before, frozen=frozen, after=after, late=late)
+    """
+    found = run(library, mounts, code)
+    assert max(found["before"]["forks"]) < 1000 * MS
+    assert max(found["frozen"]["forks"]) > 2500 * MS
+    assert found["late"] < 2
+    assert found["after"] == found["frozen"]["values"], "every count is in the file"
+
+
+def test_save_during_a_freeze(library: str, mounts: str, shared: Path) -> None:
+    """The last copy that a program asked for goes to another disk: it waits for the frozen one a second at most."""
+    saved = shared / "saved"
+    code = f"""
+    subject = Subject("-XX:PerfDataSaveFile={saved}")
+    with Frozen():
+        counted = subject.phase(0.5)["values"]
+        start = time.monotonic()
+        subject.input.close()
+        subject.output.readline()
+        took = time.monotonic() - start
+        subject.path = "{saved}"
+        values = subject.in_file()
+    os.waitpid(subject.pid, 0)
+    answer(counted=counted, values=values, took=took)
+    """
+    found = run(library, mounts, code)
+    assert found["values"] == found["counted"]
+    assert found["took"] < 2
+
+
 def test_exit_during_a_freeze(library: str, mounts: str) -> None:
     """The program's exit takes a second at most longer; the process itself is gone at the thaw.
 

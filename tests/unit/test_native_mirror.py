@@ -291,6 +291,71 @@ def test_a_file_put_in_its_place_is_not_written(native: Any, mirror: Any, tmp_pa
     assert path.read_bytes() == bytes(CAPACITY)
 
 
+def test_a_mapped_file_is_the_image(native: Any, mirror: Any, tmp_path: Path) -> None:
+    """Entries stand in the file at once, values at the next refresh; nothing is written to it, and nothing is open."""
+    path = tmp_path / "region"
+    counter, text = native.CounterSlot(), native.TextSlot(10)
+    show(mirror, counter)
+    open_file(mirror, path)
+    where = show(mirror, text)  # after the file was made
+    before = os.listdir("/proc/self/fd")
+    mirror.map_file()
+    if native.IMPLEMENTATION == "c":
+        assert len(os.listdir("/proc/self/fd")) == len(before)
+    later = show(mirror, counter)
+    assert path.read_bytes()[later - 8 : later] == entry(8)[:8]
+    assert bytes(mirror.image) == path.read_bytes()
+    counter.add(5)
+    text.set("abc")
+    mirror.refresh()
+    assert (long_at(path.read_bytes(), FIRST), long_at(path.read_bytes(), later)) == (5, 5)
+    assert path.read_bytes()[where : where + 4] == b"abc\0"
+    mirror.start(1 * MS)
+    counter.add(2)
+    eventually(lambda: long_at(path.read_bytes(), later) == 7)
+    counter.inc()
+    assert mirror.stop(5000 * MS)
+    assert long_at(path.read_bytes(), FIRST) == 8
+    assert (mirror.writes, mirror.error) == (0, 0)
+
+
+def test_a_mapped_file_cut_short_is_left_alone(native: Any, mirror: Any, tmp_path: Path) -> None:
+    path = tmp_path / "region"
+    counter = native.CounterSlot()
+    show(mirror, counter)
+    open_file(mirror, path)
+    mirror.map_file()
+    mirror.start(1 * MS)
+    eventually(lambda: mirror.visits > 0)
+    os.truncate(path, 0)  # a store beyond its end would be a SIGBUS
+    counter.inc()
+    eventually(lambda: mirror.error == errno.EIO)
+    visits = mirror.visits
+    eventually(lambda: mirror.visits > visits)
+    assert path.stat().st_size == 0
+
+
+def test_what_cannot_be_mapped(native: Any, mirror: Any, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="no file"):
+        mirror.map_file()
+    path = tmp_path / "region"
+    open_file(mirror, path)
+    os.truncate(path, 100)
+    with pytest.raises(OSError) as cut:
+        mirror.map_file()
+    path.rename(tmp_path / "other")
+    path.write_bytes(bytes(CAPACITY))
+    with pytest.raises(OSError) as replaced:
+        mirror.map_file()
+    assert (cut.value.errno, replaced.value.errno) == (errno.EIO, errno.ESTALE)
+    counter = native.CounterSlot()
+    counter.inc()
+    where = show(mirror, counter)
+    mirror.refresh()
+    assert long_at(mirror.image, where) == 1
+    assert path.read_bytes() == bytes(CAPACITY)
+
+
 def test_save_writes_the_whole_image(native: Any, mirror: Any, tmp_path: Path) -> None:
     counter = native.CounterSlot()
     show(mirror, counter)

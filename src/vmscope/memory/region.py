@@ -10,6 +10,7 @@ import os
 from time import monotonic_ns
 
 from vmscope import native
+from vmscope.errors import RegionFileError
 from vmscope.memory import _directory, _file, _stale
 from vmscope.wire import encode
 
@@ -60,8 +61,11 @@ class Region:
         """Says that start-up is over: readers may look."""
         self.mirror.image[_ACCESSIBLE] = 1
 
-    def publish(self) -> None:
-        """Makes the file of this process and tells the mirror. Raises VMScopeError where there can be none."""
+    def publish(self, direct: bool = False) -> None:
+        """Makes the file of this process and tells the mirror. Raises VMScopeError where there can be none.
+
+        `direct`: the file itself becomes the image. RegionFileError where it cannot be mapped.
+        """
         pid = os.getpid()
         with _directory.open_directory() as directory:
             _stale.clean(directory, pid)
@@ -69,3 +73,15 @@ class Region:
             image = bytes(self.mirror.image)  # a copy, as another thread may append meanwhile
             self.file = _file.create(directory, pid, image)
         self.mirror.set_file(os.fsencode(self.file.path), self.file.device, self.file.inode, used)
+        if direct:
+            self._map(self.file)
+
+    def _map(self, file: _file.RegionFile) -> None:
+        try:
+            self.mirror.map_file()
+        except OSError as error:
+            self.file = None
+            file.unlink()
+            raise RegionFileError(
+                f"cannot map {file.path}: {error.strerror}", path=file.path, hint="leave out -XX:-PerfDataMirror"
+            ) from error

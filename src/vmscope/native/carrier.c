@@ -1,7 +1,8 @@
 /* The mirror's thread: from the slots to the image, from the image to the file.
  *
  * It works without the GIL, so that no update ever waits for a disk. It writes with pwrite: a store
- * through a mapping that stalls would hold the page-fault lock and with it every fork. It has a
+ * through a mapping that stalls would hold the page-fault lock and with it every fork. (In direct mode
+ * the image is such a mapping: then the first step is all, and has that price.) It has a
  * descriptor table of its own, so that the program neither sees nor closes its file and no child
  * inherits it. */
 #define _GNU_SOURCE
@@ -146,8 +147,9 @@ is_own_file(const Mirror *self, const struct stat *status)
     return status->st_dev == self->device && status->st_ino == self->inode;
 }
 
+/* Whether the file still is as it was made; -1 with errno if not. */
 static int
-write_file(Mirror *self)
+check_file(Mirror *self)
 {
     struct stat status;
     if (fstat(self->fd, &status) < 0) {
@@ -162,6 +164,12 @@ write_file(Mirror *self)
         errno = EIO;
         return -1;
     }
+    return 0;
+}
+
+static int
+write_file(Mirror *self)
+{
     unsigned char prologue[PROLOGUE_SIZE];
     pthread_mutex_lock(&self->thread.mutex);
     uint32_t used = self->used;
@@ -183,12 +191,16 @@ write_file(Mirror *self)
 static int
 carry(Mirror *self)
 {
-    int changed = vmscope_refresh_image(self, self->scratch);
-    if (self->fd >= 0) {
-        if (write_file(self) < 0) {
-            atomic_store(&self->thread.error, errno);
-        }
+    int changed = 0, whole = self->fd < 0 || check_file(self) == 0;
+    if (whole || !self->direct) { /* a store beyond the end of a mapped file would end the process */
+        changed = vmscope_refresh_image(self, self->scratch);
+    }
+    if (self->fd >= 0 && !self->direct) {
+        whole = whole && write_file(self) == 0;
         atomic_fetch_add_explicit(&self->writes, 1, memory_order_relaxed);
+    }
+    if (!whole) {
+        atomic_store(&self->thread.error, errno);
     }
     atomic_fetch_add_explicit(&self->visits, 1, memory_order_relaxed);
     return changed;

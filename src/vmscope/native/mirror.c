@@ -9,7 +9,29 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* The mirror whose image is a file of this process; its pages are put in the image's place, and so nothing moves. */
+static _Atomic(Mirror *) direct;
+
+static void *
+place_private_image(void *where, size_t capacity)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (where == NULL ? 0 : MAP_FIXED);
+    return mmap(where, capacity, PROT_READ | PROT_WRITE, flags, -1, 0);
+}
+
+/* In a forked child the file is the parent's, whatever the child still does with its copy of the mirror. */
+static void
+leave_direct_image(void)
+{
+    Mirror *self = atomic_exchange(&direct, NULL);
+    if (self != NULL) {
+        (void)place_private_image(self->image, self->capacity);
+        self->direct = 0;
+    }
+}
 
 static void
 forget_file(Mirror *self)
@@ -44,7 +66,7 @@ mirror_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->epoch = epoch;
     self->dirty = PyMem_RawCalloc(self->capacity / PAGE + 1, 1);
     self->first = self->last = PyMem_RawCalloc(1, sizeof *self->first);
-    void *image = mmap(NULL, self->capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *image = place_private_image(NULL, self->capacity);
     self->image = image == MAP_FAILED ? NULL : image;
     if (self->dirty == NULL || self->first == NULL || self->image == NULL) {
         Py_DECREF(self);
@@ -58,6 +80,9 @@ mirror_dealloc(PyObject *object)
 {
     Mirror *self = (Mirror *)object; /* no thread runs: a running one is `active`, or its mirror leaked */
     size_t count = atomic_load(&self->count), i = 0;
+    if (self->direct) {
+        atomic_store(&direct, NULL);
+    }
     for (Chunk *chunk = self->first; chunk != NULL;) {
         for (size_t k = 0; k < CHUNK && i < count; k++, i++) {
             Py_DECREF(chunk->bindings[k].slot);
@@ -176,7 +201,10 @@ append_entries(Mirror *self, const char *entries, size_t length, int count, cons
         return 0;
     }
     int64_t stamp = vmscope_now() - self->epoch;
-    memcpy(self->image + self->used, entries, length);
+    unsigned char *at = self->image + self->used;
+    memcpy(at + 4, entries + 4, length - 4);
+    atomic_thread_fence(memory_order_release);
+    memcpy(at, entries, 4); /* the length last: where the image is a file, its readers meet the end or whole entries */
     for (size_t i = 0; i < bound; i++) {
         Binding binding = bindings[i];
         binding.offset += self->used;
@@ -274,6 +302,55 @@ mirror_set_file(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* Puts the file's own pages in the image's place; 0, or an errno. Under the mutex. */
+static int
+map_file(Mirror *self, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0) {
+        return errno;
+    }
+    if (status.st_dev != self->device || status.st_ino != self->inode) {
+        return ESTALE; /* somebody put another file there */
+    }
+    if ((size_t)status.st_size < self->capacity) {
+        return EIO;
+    }
+    /* What was added since the file was made. */
+    if (vmscope_write_range(fd, self->image + PROLOGUE_SIZE, PROLOGUE_SIZE, self->used - PROLOGUE_SIZE) < 0 ||
+        vmscope_write_range(fd, self->image, 0, PROLOGUE_SIZE) < 0 ||
+        mmap(self->image, self->capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        return errno;
+    }
+    self->direct = 1;
+    return 0;
+}
+
+static PyObject *
+mirror_map_file(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    Mirror *self = (Mirror *)object, *none = NULL;
+    if (self->path == NULL || !atomic_compare_exchange_strong(&direct, &none, self)) {
+        PyErr_SetString(PyExc_RuntimeError, self->path == NULL ? "there is no file" : "this process has a mapped region");
+        return NULL;
+    }
+    int status, fd = open(self->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); /* not the one with the lock */
+    if (fd < 0) {
+        status = errno;
+    } else {
+        pthread_mutex_lock(&self->thread.mutex);
+        status = map_file(self, fd);
+        pthread_mutex_unlock(&self->thread.mutex);
+        close(fd);
+    }
+    if (status != 0) {
+        atomic_store(&direct, NULL);
+        errno = status;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 mirror_start(PyObject *object, PyObject *args)
 {
@@ -362,6 +439,7 @@ static PyMethodDef mirror_methods[] = {
     {"refresh", mirror_refresh, METH_NOARGS, "Copies the slots into the image now."},
     {"set_file", mirror_set_file, METH_VARARGS,
      "set_file(path, device, inode, used): the file that the thread will write; it holds the image's first bytes."},
+    {"map_file", mirror_map_file, METH_NOARGS, "Makes the file itself the image, before start(). OSError where that cannot be."},
     {"start", mirror_start, METH_VARARGS, "start(interval): starts the thread, which makes a visit every so many ns."},
     {"stop", mirror_stop, METH_VARARGS, "stop(timeout): a last copy, then the end; False if it did not end in time."},
     {"save", mirror_save, METH_O, "Writes the whole image, brought up to date, to a file (OSError)."},
@@ -392,9 +470,24 @@ static PyType_Slot mirror_type_slots[] = {
 
 static PyType_Spec mirror_spec = {"vmscope.native.Mirror", sizeof(Mirror), 0, Py_TPFLAGS_DEFAULT, mirror_type_slots};
 
+static int watching; /* the error of pthread_atfork, or 0 */
+
+static void
+watch_forks(void)
+{
+    watching = pthread_atfork(NULL, NULL, leave_direct_image);
+}
+
 int
 vmscope_add_mirror(PyObject *module)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    if (watching != 0) {
+        errno = watching;
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
     NativeState *state = vmscope_state(module);
     state->mirror = vmscope_add_type(module, &mirror_spec, NULL);
     return state->mirror == NULL ? -1 : 0;

@@ -52,6 +52,7 @@ typedef struct {
     dev_t device;
     ino_t inode;
     int fd;
+    int direct; /* the image is the file itself, mapped: nothing is written to it */
     uint32_t published;
     unsigned char prologue[PROLOGUE_SIZE];
     uint64_t scratch[TEXT_WORDS], save_scratch[TEXT_WORDS];

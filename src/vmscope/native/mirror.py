@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 from _thread import RLock
 from struct import Struct
@@ -49,6 +50,7 @@ class Mirror(Thread):
         self._path: bytes | None = None
         self._identity = (0, 0)
         self._fd = -1
+        self._direct = False
         self._interval = 0
 
     @property
@@ -84,7 +86,8 @@ class Mirror(Thread):
             end = start + length
             if fits := end < capacity:
                 self._top = end
-                image[start:end] = entries
+                image[start + 4 : end] = entries[4:]
+                image[start : start + 4] = entries[:4]  # the length last: the image may be a file that others read
                 self.num_entries += count
                 self._stamp = stamp
                 self._bindings += ((start, bindings),)
@@ -111,6 +114,20 @@ class Mirror(Thread):
         self._path = path
         self._identity = (device, inode)
         self._published = max(used, _PROLOGUE)
+
+    def map_file(self) -> None:
+        """Makes the file itself the image, before start(). OSError where that cannot be."""
+        if self._path is None:
+            raise RuntimeError("there is no file")
+        fd = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # not the one with the lock
+        try:
+            self._check(os.fstat(fd))
+            with self._lock:
+                _write_range(fd, self.image[_PROLOGUE : self._top], _PROLOGUE)  # what was added since it was made
+                self.image = memoryview(mmap.mmap(fd, len(self.image)))
+            self._direct = True
+        finally:
+            os.close(fd)
 
     def start(self, interval: int, /) -> None:
         """Starts the thread, which makes a visit every `interval` ns. OSError where it cannot be started."""
@@ -167,13 +184,17 @@ class Mirror(Thread):
         return changed
 
     def _carry(self) -> bool:
-        changed = self._refresh()
-        if self._fd >= 0:
-            try:
+        changed = False
+        try:
+            if self._direct:
+                self._check_open()  # a store beyond the end of a mapped file would end the process
+                changed = self._refresh()
+            else:
+                changed = self._refresh()
                 self._write_file()
-            except OSError as error:
-                self.error = error.errno or errno.EIO
-            self.writes += 1
+        except OSError as error:
+            self.error = error.errno or errno.EIO
+        self.writes += self._fd >= 0 and not self._direct
         self.visits += 1
         return changed
 
@@ -197,13 +218,22 @@ class Mirror(Thread):
         self._fd = fd
         self._in_file = b""
 
-    def _write_file(self) -> None:
-        status = os.fstat(self._fd)
+    def _check(self, status: os.stat_result) -> None:
+        """OSError where that is not the file, or not all of it."""
         if (status.st_dev, status.st_ino) != self._identity:
             self._fd = -1  # the program closed the descriptor, and its number is another file's
             raise OSError(errno.ESTALE, "the file's descriptor was closed")
         if status.st_size < len(self.image):
             raise OSError(errno.EIO, "the file was cut short")
+
+    def _check_open(self) -> None:
+        if self._fd >= 0:
+            self._check(os.fstat(self._fd))
+
+    def _write_file(self) -> None:
+        if self._fd < 0:
+            return
+        self._check_open()
         used, published = max(_FIELDS.unpack_from(self.image, _USED)[0], _PROLOGUE), self._published
         image = bytes(self.image[:used])
         if image == self._in_file:
