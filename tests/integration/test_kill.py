@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests import sandbox
+from tests.integration.test_full_disk import refuse, ways
 from tests.support import JDK
 
 KILLS = 200
@@ -93,3 +94,51 @@ def test_jps_does_not_wait_for_the_killed(jdk: JDK) -> None:
     assert (found["status"], found["errors"]) == (0, "")
     if found["seconds"] >= 5:
         pytest.fail(f"jps took {found['seconds']:.1f} s")
+
+
+STEPS = """
+from vmscope.wire.decode import decode
+
+STEPS = ("open", "os.mkdir", "os.listdir", "os.chmod", "os.link", "os.remove", "os.truncate")
+
+def killed_at(step):
+    child = os.fork()
+    if child == 0:
+        left = step
+        def hook(event, arguments):
+            nonlocal left
+            left -= event in STEPS
+            if left < 0:
+                os.kill(os.getpid(), 9)
+        sys.addaudithook(hook)
+        vmscope.start()
+        os._exit(0)
+    path = f"/tmp/hsperfdata_root/{child}"
+    if os.waitpid(child, 0)[1] == 0:
+        return False
+    if os.path.exists(path):
+        image = open(path, "rb").read()
+        region = decode(image) if image else None
+        closed.append(region is None or not region.prologue.accessible)
+        assert closed[-1] or region.prologue.num_entries == len(region.entries) > 30
+    return True
+
+closed, steps = [], 0
+while killed_at(steps):
+    vmscope.start()
+    found = tree()
+    vmscope.stop()
+    assert found == ["/tmp/hsperfdata_root", f"/tmp/hsperfdata_root/{os.getpid()}"], (steps, found)
+    steps += 1
+answer(steps=steps, closed=sum(closed), seen=len(closed))
+"""
+
+
+@ways
+def test_kill_at_every_step_of_a_start(way: str) -> None:
+    """Before each call that changes a directory or opens a file; the next start leaves nothing of it."""
+    code = refuse(way) + STEPS
+    found = json.loads(sandbox.run(code, mounts="mount -t tmpfs none /tmp", pid=True, timeout=110))
+    assert found["steps"] >= 6
+    assert way == "unnamed" or found["seen"]
+    assert way == "in-place" or not found["closed"], "only in HotSpot's own order a region is there before it is whole"

@@ -22,6 +22,7 @@ import stat
 
 from vmscope import native
 from vmscope.errors import DiskFull, RegionFileError
+from vmscope.memory import _stale
 from vmscope.memory._directory import Directory
 
 TYPE_CHECKING = False
@@ -126,8 +127,9 @@ def _unnamed(directory: Directory, name: str, path: str, image: Buffer) -> Regio
 
 
 def _beside(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile | None:
-    temporary = f"{directory.path.rpartition('/')[0]}/.vmscope-{name}-{os.urandom(8).hex()}"
+    temporary = f"{os.path.dirname(directory.path)}/{_stale.TEMPORARY}{name}-{os.urandom(8).hex()}"
     try:
+        _stale.clean_temporary(directory, int(name))
         fd = os.open(temporary, _NEW, 0o600)
     except OSError as error:
         if error.errno in _FULL:

@@ -14,6 +14,7 @@ import stat
 from vmscope import native
 from vmscope.memory._directory import Directory
 
+TEMPORARY = ".vmscope-"  # then the pid, "-", and what nobody can guess: a file that is to become that pid's region
 _LARGEST_PID = 2**31 - 1  # of pid_t; a number beyond is nobody's, and must not wrap round to somebody's
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: a fifo must not hold us up
 
@@ -36,6 +37,40 @@ def clean(directory: Directory, own_pid: int) -> list[str]:
         except OSError:
             continue  # gone already, a directory, or not ours to judge
     return removed
+
+
+def clean_temporary(directory: Directory, own_pid: int) -> None:
+    """Unlinks what VMs of this user left beside `directory` that were killed in `_file`'s second way.
+
+    The region's own name may be there already: a second link to the file, which `clean` does not take for a region.
+    """
+    tmp = os.path.dirname(directory.path)
+    for name in os.listdir(tmp):
+        if name.startswith(TEMPORARY):
+            try:
+                _clean_pair(directory.fd, f"{tmp}/{name}", name.split("-")[1], own_pid)
+            except OSError:
+                continue
+
+
+def _clean_pair(directory_fd: int, temporary: str, name: str, own_pid: int) -> None:
+    pid = int(name) if name.isascii() and name.isdigit() else 0
+    if pid == 0 or (pid != own_pid and _lives(pid)):
+        return
+    fd = os.open(temporary, _OPEN)
+    try:
+        opened = os.fstat(fd)
+        if not stat.S_ISREG(opened.st_mode) or opened.st_uid != os.geteuid():
+            return
+        native.lock_file(fd)
+        try:
+            if os.path.samestat(os.stat(name, dir_fd=directory_fd, follow_symlinks=False), opened):
+                os.unlink(name, dir_fd=directory_fd)
+        except FileNotFoundError:  # killed before the link
+            pass
+        os.unlink(temporary)
+    finally:
+        os.close(fd)
 
 
 def _clean_one(directory_fd: int, name: str, own_pid: int) -> bool:
