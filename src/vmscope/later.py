@@ -38,11 +38,11 @@ def call(callback: Callable[[], object]) -> None:
     hook()
 
 
-def cancel() -> None:
-    """No call comes any more; one under way is waited for."""
+def cancel(wait: bool = True) -> None:
+    """No call comes any more; one under way is waited for. Without `wait` the thread may still be there, asleep."""
     global _waiting
     _waiting = None
-    native.cancel_call()
+    native.cancel_call(wait)
 
 
 def hook() -> None:
@@ -63,7 +63,7 @@ def at_exit(end: Callable[[], object]) -> None:
 
 
 def _exit() -> None:
-    cancel()
+    cancel(wait=False)  # on a busy machine even a thread that ends at once takes its time
     for end in _ends:
         end()
 
@@ -104,5 +104,5 @@ def _after_fork() -> None:
     if _waiting is not None:
         try:
             call(_waiting)
-        except OSError:
+        except (OSError, RuntimeError):
             pass  # no more threads: then this child is not seen

@@ -82,7 +82,18 @@ def test_what_it_raises_is_nobodys_business(native: Any, capfd: pytest.CaptureFi
     assert capfd.readouterr() == ("", "")
 
 
-def test_exit_waits_for_a_call_under_way(native: Any) -> None:
+def test_exit_does_not_wait_for_a_thread_that_sleeps(native: Any) -> None:
+    calls = Calls()
+    native.call_later(30 * MS, calls)
+    assert native.cancel_call(False)
+    time.sleep(0.1)
+    assert calls == []
+    native.call_later(0, calls)  # the process goes on after all
+    assert calls.came.wait(10)
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_exit_waits_for_a_call_under_way(native: Any, wait: bool) -> None:
     came, ended = threading.Event(), []
 
     def takes_time() -> None:
@@ -92,7 +103,7 @@ def test_exit_waits_for_a_call_under_way(native: Any) -> None:
 
     native.call_later(0, takes_time)
     assert came.wait(10)
-    assert native.cancel_call()
+    assert native.cancel_call(wait)
     assert ended == [True]
 
 

@@ -13,6 +13,7 @@ static struct {
     Thread thread;
     _Atomic(PyObject *) callback;
     int64_t deadline; /* CLOCK_MONOTONIC, ns */
+    int calling;      /* or about to; under the thread's mutex */
 } later;
 
 /* A descriptor table of the thread's own: what is opened on it the program neither sees nor closes, and nothing
@@ -52,12 +53,25 @@ call(void)
     return due;
 }
 
+static int
+begin(void)
+{
+    pthread_mutex_lock(&later.thread.mutex);
+    int calling = later.calling = !later.thread.stopping;
+    pthread_mutex_unlock(&later.thread.mutex);
+    return calling;
+}
+
 static void
 wait_and_call(PyObject *Py_UNUSED(owner))
 {
     do {
-        int64_t left = later.deadline - vmscope_now();
-        if (left <= 0 || !vmscope_thread_wait(&later.thread, left)) {
+        int64_t left;
+        int stopping = 0;
+        while (!stopping && (left = later.deadline - vmscope_now()) > 0) {
+            stopping = vmscope_thread_wait(&later.thread, left); /* which a kick may end early */
+        }
+        if (!stopping && begin()) {
             int own = unshare_descriptors();
             if (call()) {
                 vmscope_thread_finish(&later.thread);
@@ -90,6 +104,7 @@ call_later(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     later.deadline = vmscope_now() + delay;
+    later.calling = 0;
     Py_XDECREF(atomic_exchange(&later.callback, Py_NewRef(callback)));
     if (vmscope_thread_start(&later.thread) < 0) {
         Py_XDECREF(atomic_exchange(&later.callback, NULL));
@@ -98,10 +113,26 @@ call_later(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *
-cancel(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+/* True when the thread, told to end, will do so without another look at Python. */
+static int
+only_sleeps(void)
 {
-    int ended = vmscope_thread_stop(&later.thread, STOP_TIMEOUT);
+    pthread_mutex_lock(&later.thread.mutex);
+    int sleeps = !later.calling;
+    later.thread.stopping = STOP;
+    vmscope_thread_kick(&later.thread);
+    pthread_mutex_unlock(&later.thread.mutex);
+    return sleeps;
+}
+
+static PyObject *
+cancel(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    int wait = 1;
+    if (!PyArg_ParseTuple(args, "|p:cancel_call", &wait)) {
+        return NULL;
+    }
+    int ended = (!wait && only_sleeps()) || vmscope_thread_stop(&later.thread, STOP_TIMEOUT);
     Py_XDECREF(atomic_exchange(&later.callback, NULL));
     return PyBool_FromLong(ended);
 }
@@ -110,7 +141,9 @@ static PyMethodDef functions[] = {
     {"call_later", call_later, METH_VARARGS,
      "call_later(delay, callback): calls it once, on a thread of our own, in so many ns; not in a forked child. Takes the\n"
      "place of a call that still waits. OSError where no thread can be started, RuntimeError in a sub-interpreter."},
-    {"cancel_call", cancel, METH_NOARGS, "No call comes any more; one under way is waited for. False if that took too long."},
+    {"cancel_call", cancel, METH_VARARGS,
+     "cancel_call(wait=True): no call comes any more; one under way is waited for. False if that took too long.\n"
+     "With wait=False, for the end of the process, a thread that only sleeps is not waited for."},
     {NULL},
 };
 

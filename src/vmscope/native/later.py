@@ -55,6 +55,9 @@ def call_later(delay: int, callback: Callable[[], object], /) -> None:
     _last._activate()
 
 
-def cancel_call() -> bool:
-    """No call comes any more; one under way is waited for. False if that took too long."""
+def cancel_call(wait: bool = True, /) -> bool:
+    """No call comes any more; one under way is waited for. False if that took too long.
+
+    `wait` makes no difference here: a thread that only sleeps ends at once.
+    """
     return _last is None or _last._deactivate(_TIMEOUT)
