@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -538,3 +539,15 @@ def test_an_interactive_one(environment: Environment) -> None:
         process.wait()
         os.close(master)
     assert not is_published(process.pid)
+
+
+@pytest.mark.parametrize("options", [[], ["-X", "faulthandler"]], ids=["plain", "faulthandler"])
+def test_a_crash_is_what_it_always_is(other: Environment, options: list[str]) -> None:
+    """Its status, and what faulthandler says of it; but no file is left."""
+    code = SEEN + "import ctypes, sys; print(seen(0.5), os.getpid(), flush=True); ctypes.string_at(0)"
+    without, having = other.both(*options, "-c", code)
+    assert without[0] == having[0] == -signal.SIGSEGV
+    assert without[1].startswith("False ")
+    assert having[1].startswith("True ")
+    assert re.sub("0x[0-9a-f]+", "", having[2]) == re.sub("0x[0-9a-f]+", "", without[2])
+    assert not is_published(int(having[1].split()[1]))
