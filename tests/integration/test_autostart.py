@@ -544,7 +544,7 @@ def test_an_interactive_one(environment: Environment) -> None:
 @pytest.mark.parametrize("options", [[], ["-X", "faulthandler"]], ids=["plain", "faulthandler"])
 def test_a_crash_is_what_it_always_is(other: Environment, options: list[str]) -> None:
     """Its status, and what faulthandler says of it; but no file is left."""
-    code = SEEN + "import ctypes, sys; print(seen(0.5), os.getpid(), flush=True); ctypes.string_at(0)"
+    code = SEEN + "import ctypes, sys; print(seen(3), os.getpid(), flush=True); ctypes.string_at(0)"
     without, having = other.both(*options, "-c", code)
     assert without[0] == having[0] == -signal.SIGSEGV
     assert without[1].startswith("False ")
