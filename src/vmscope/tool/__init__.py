@@ -1,0 +1,66 @@
+"""The tool interface: agents, phases, capabilities, environments and events, under JVM TI's rules.
+
+    from vmscope import tool
+
+    env = tool.vm().get_env(tool.Version.V1_2)
+    env.add_capabilities({tool.Capability.CAN_GENERATE_METHOD_ENTRY_EVENTS})
+    env.set_event_callbacks({tool.Event.METHOD_ENTRY: on_entry})
+    env.set_event_notification_mode(True, tool.Event.METHOD_ENTRY)
+
+Each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.tool.capabilities import Capability, CapabilityRules, CapabilitySet
+    from vmscope.tool.codes import Error, Phase, Version
+    from vmscope.tool.cpython import CapabilitySets, capability_sets
+    from vmscope.tool.environment import Environment
+    from vmscope.tool.errors import ToolError
+    from vmscope.tool.events import Event
+    from vmscope.tool.host import Host, vm
+    from vmscope.tool.threads import Thread
+
+__all__ = [
+    "Capability",
+    "CapabilityRules",
+    "CapabilitySet",
+    "CapabilitySets",
+    "Environment",
+    "Error",
+    "Event",
+    "Host",
+    "Phase",
+    "Thread",
+    "ToolError",
+    "Version",
+    "capability_sets",
+    "vm",
+]
+
+_HOMES = {
+    "capabilities": ("Capability", "CapabilityRules", "CapabilitySet"),
+    "codes": ("Error", "Phase", "Version"),
+    "cpython": ("CapabilitySets", "capability_sets"),
+    "environment": ("Environment",),
+    "errors": ("ToolError",),
+    "events": ("Event",),
+    "host": ("Host", "vm"),
+    "threads": ("Thread",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            module = __import__(f"vmscope.tool.{home}", fromlist=[name])
+            value: object = getattr(module, name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,209 @@
+"""How each function of the interface is entered: phase, environment, capability, then arguments, all by its row.
+
+    @function
+    def get_tag(self, object: object) -> int: ...
+
+The name is looked up in the table, and the parameters have to be the row's; so a method that does not stand in the
+table, or differs from it, cannot be written. A body begins with checked arguments.
+"""
+
+from __future__ import annotations
+
+from types import CodeType, ModuleType
+
+from vmscope.tool.capabilities import Capability
+from vmscope.tool.codes import Error, Phase
+from vmscope.tool.errors import (
+    IllegalArgument,
+    InvalidClass,
+    InvalidEnvironment,
+    InvalidEventType,
+    InvalidFieldID,
+    InvalidLocation,
+    InvalidMethodID,
+    InvalidModule,
+    InvalidThread,
+    MustPossessCapability,
+    NotAvailable,
+    NullPointer,
+    ThreadNotAlive,
+    ToolError,
+    WrongPhase,
+)
+from vmscope.tool.events import KINDS
+from vmscope.tool.functions import BY_METHOD, Function, Parameter
+from vmscope.tool.threads import Thread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+    from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+    class Entered(Protocol):
+        """What can be entered: an environment."""
+
+        disposed: bool
+        held: int
+
+        def phase(self) -> int: ...
+
+    Check = Callable[[object], None]
+    E = TypeVar("E", bound=Entered)
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+
+def enter(environment: Entered, row: Function) -> None:
+    """WrongPhase, InvalidEnvironment or MustPossessCapability, in this order, where the row says so."""
+    phase = environment.phase()
+    if not row.phases >> phase & 1:
+        allowed = ", ".join(known.name for known in Phase if row.phases >> known & 1)
+        raise WrongPhase(f"{row.method} may be called in the phases {allowed}, not in {Phase(phase).name}")
+    if environment.disposed:
+        raise InvalidEnvironment(f"{row.method}: this environment has been disposed of")
+    if row.capability is not None and not environment.held >> row.capability & 1:
+        name = Capability(row.capability).name
+        raise MustPossessCapability(f"{row.method} needs {name}", hint=f"add_capabilities({{Capability.{name}}}) first")
+
+
+def function(implementation: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
+    """Makes a method of an Environment one of the interface's functions. TypeError when the table has another."""
+    row = BY_METHOD[implementation.__name__]
+    checks = [(name, checker(row, parameters_of(row)[name])) for name in names_of(implementation, row)]
+
+    def call(self: E, /, *arguments: P.args, **named: P.kwargs) -> R:
+        enter(self, row)
+        for (_, check), argument in zip(checks, arguments, strict=False):
+            check(argument)
+        if named:
+            for name, check in checks:
+                if name in named:
+                    check(named[name])
+        return implementation(self, *arguments, **named)
+
+    call.__name__ = implementation.__name__
+    call.__qualname__ = implementation.__qualname__
+    call.__doc__ = implementation.__doc__
+    call.__module__ = implementation.__module__
+    call.__wrapped__ = implementation  # type: ignore[attr-defined]  # so that inspect shows the signature
+    return call
+
+
+def impossible(method: str, reason: str) -> Callable[..., None]:
+    """A function that CPython has no mechanism for: its checks, and then NotAvailable."""
+    row = BY_METHOD[method]
+
+    def call(self: Entered, /, *arguments: object, **named: object) -> None:
+        enter(self, row)
+        raise NotAvailable(f"{method}: {reason}")
+
+    call.__name__ = method
+    call.__doc__ = f"NotAvailable: {reason}."
+    return call
+
+
+def parameters_of(row: Function) -> dict[str, Parameter]:
+    """Those that Python's method may have: what goes in, without the lengths of sequences."""
+    return {parameter.name: parameter for parameter in row.parameters if not parameter.direction}
+
+
+def names_of(implementation: Callable[..., object], row: Function) -> list[str]:
+    code = implementation.__code__
+    names = list(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    if names != list(parameters_of(row)):
+        raise TypeError(f"{row.method} has the parameters {names}, in the table {list(parameters_of(row))}")
+    return names
+
+
+# -- arguments ------------------------------------------------------------------------------------
+
+
+def checker(row: Function, parameter: Parameter) -> Check:
+    """What a value for this parameter has to pass."""
+    check = CHECKS.get("" if parameter.array else parameter.type, anything)
+    if parameter.type == "thread" and ThreadNotAlive.code in row.errors:
+        check = live_thread
+    if not parameter.nullable:
+        return check if check is not anything or parameter.error != NullPointer.code else given
+
+    def unless_none(value: object) -> None:
+        if value is not None:
+            check(value)
+
+    return unless_none
+
+
+def anything(value: object) -> None:
+    """In Python everything is an object, None too."""
+
+
+def given(value: object) -> None:
+    if value is None:
+        raise NullPointer
+
+
+def instance_of(kind: type, error: type[ToolError]) -> Check:
+    def check(value: object) -> None:
+        if not isinstance(value, kind):
+            raise error(f"{value!r} is no {kind.__name__}")
+
+    return check
+
+
+def whole(bits: int, error: type[ToolError] = IllegalArgument, low: int | None = None) -> Check:
+    """An int that a signed integer of so many bits can hold, and not below `low`."""
+    limit = 1 << bits - 1
+    least = -limit if low is None else low
+
+    def check(value: object) -> None:
+        if not isinstance(value, int) or not least <= value < limit:
+            raise error(f"{value!r} is no integer from {least} to {limit - 1}")
+
+    return check
+
+
+def real(value: object) -> None:
+    if not isinstance(value, int | float):
+        raise IllegalArgument(f"{value!r} is no number")
+
+
+def text(value: object) -> None:
+    given(value)
+    if not isinstance(value, str) or "\0" in value:
+        raise IllegalArgument(f"{value!r} is no text")
+
+
+def one_of(values: Container[object], error: type[ToolError]) -> Check:
+    def check(value: object) -> None:
+        if not isinstance(value, int) or value not in values:
+            raise error(f"{value!r} is none of those defined")
+
+    return check
+
+
+def live_thread(value: object) -> None:
+    if not isinstance(value, Thread):
+        raise InvalidThread(f"{value!r} is no Thread")
+    if not value.alive:
+        raise ThreadNotAlive(f"{value!r} has ended")
+
+
+CHECKS: dict[str, Check] = {
+    "": given,
+    "thread": instance_of(Thread, InvalidThread),
+    "class": instance_of(type, InvalidClass),
+    "method": instance_of(CodeType, InvalidMethodID),
+    "location": whole(64, InvalidLocation, low=0),
+    "field": instance_of(str, InvalidFieldID),
+    "module": instance_of(ModuleType, InvalidModule),
+    "mode": one_of((0, 1), IllegalArgument),
+    "bool": one_of((0, 1), IllegalArgument),
+    "event": one_of(KINDS, InvalidEventType),
+    "error": one_of(frozenset(Error), IllegalArgument),
+    "count": whole(32, low=0),
+    "int": whole(32),
+    "long": whole(64),
+    "float": real,
+    "double": real,
+    "text": text,
+}

@@ -1,0 +1,17 @@
+"""`Environment`: one agent's view of the VM, with every function of the tool interface as a method.
+
+The groups of functions stand in modules of their own; each derives from `Base`, which has the state.
+"""
+
+from __future__ import annotations
+
+from vmscope.tool.general import General
+from vmscope.tool.impossible import Impossible
+from vmscope.tool.notification import Notification
+
+
+class Environment(General, Notification, Impossible):
+    """Made by `get_env`, in creation order; done with after `dispose_environment`.
+
+    Every function checks, in this order, phase, disposal, capability and arguments, and raises a `ToolError`.
+    """

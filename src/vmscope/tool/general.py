@@ -1,0 +1,84 @@
+"""The functions about the environment itself: phase, version, capabilities, storage, error names, disposal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vmscope.tool.base import Base
+from vmscope.tool.calls import function
+from vmscope.tool.capabilities import Capability, CapabilitySet
+from vmscope.tool.codes import Error, Phase, Version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Capabilities = Iterable[Capability]
+
+
+class General(Base):
+    @function
+    def get_phase(self) -> Phase:
+        """The phase of the VM's life, as this environment sees it."""
+        return Phase(self.phase())
+
+    @function
+    def get_version_number(self) -> int:
+        """The newest version that is offered, whatever this environment asked for."""
+        return int(Version.CURRENT)
+
+    @function
+    def get_error_name(self, error: int) -> str:
+        """`JVMTI_ERROR_WRONG_PHASE` for 112. IllegalArgument for a number that no error has."""
+        return f"JVMTI_ERROR_{Error(error).name}"
+
+    @function
+    def get_potential_capabilities(self) -> CapabilitySet:
+        """What this environment holds, and what it could add now."""
+        with self.host.lock:
+            return CapabilitySet(bits=self.host.rules.potential(self.held, self.prohibited, self.phase()))
+
+    @function
+    def add_capabilities(self, capabilities: Capabilities) -> None:
+        """All of them or none: NotAvailable when one cannot be had, or another environment holds it alone."""
+        desired = int(CapabilitySet(capabilities))
+        with self.host.lock:
+            self.held = self.host.rules.add(self.held, self.prohibited, desired, self.phase())
+            self.host.changed()
+
+    @function
+    def relinquish_capabilities(self, capabilities: Capabilities) -> None:
+        """Gives back those of them that it holds."""
+        undesired = int(CapabilitySet(capabilities))
+        with self.host.lock:
+            self.held = self.host.rules.relinquish(self.held, undesired)
+            self.host.changed()
+
+    @function
+    def get_capabilities(self) -> CapabilitySet:
+        """What it holds."""
+        return CapabilitySet(bits=self.host.rules.copy(self.held))
+
+    @function
+    def get_environment_local_storage(self) -> object:
+        """What was set last; None before."""
+        return self.storage
+
+    @function
+    def set_environment_local_storage(self, data: object) -> None:
+        """Keeps one object of the agent's own."""
+        self.storage = data
+
+    @function
+    def dispose_environment(self) -> None:
+        """Ends it: no event comes any more, capabilities are free again, any later call is InvalidEnvironment."""
+        with self.host.lock:
+            self.disposed = True
+            self.callbacks = {}
+            self.enabled = 0
+            self.enabled_by_thread = {}
+            self.held = self.host.rules.dispose(self.held)
+            self.host.environments = [each for each in self.host.environments if each is not self]
+            closers, self.closers = self.closers, []
+            self.storage = None
+            self.host.changed()
+        for close in closers:
+            close()

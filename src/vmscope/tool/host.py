@@ -1,0 +1,159 @@
+"""This process as a VM that hosts agents: its phase, its capability rules, its environments, what sends their events.
+
+One `Host` serves a process: `vm()`. It is made with the first look at it, in PRIMORDIAL.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+
+from vmscope.tool import cpython, threads
+from vmscope.tool.capabilities import CapabilityRules
+from vmscope.tool.codes import Phase, Version
+from vmscope.tool.environment import Environment
+from vmscope.tool.errors import NotAttached, VersionNotOffered
+from vmscope.tool.events import Event, bit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Protocol
+
+    from vmscope.tool.threads import Thread
+
+    class Lock(Protocol):
+        def __enter__(self) -> bool: ...
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> None: ...
+
+    class Mechanism(Protocol):
+        """What makes events happen: a tool id of sys.monitoring, a gc callback, a wrapped bootstrap."""
+
+        def update(self, host: Host) -> None:
+            """Called, under `host.lock`, after anything changed that decides which events are sent to whom."""
+
+
+# Where a VM may go from each phase. A process that is already running when vmscope starts is LIVE at once.
+NEXT = {
+    Phase.PRIMORDIAL: (Phase.ONLOAD, Phase.START, Phase.LIVE, Phase.DEAD),
+    Phase.ONLOAD: (Phase.PRIMORDIAL, Phase.DEAD),
+    Phase.START: (Phase.LIVE, Phase.DEAD),
+    Phase.LIVE: (Phase.DEAD,),
+    Phase.DEAD: (),
+}
+
+
+class Host:
+    """The VM. `environments` stand in the order of their creation, which is that of each event's callbacks."""
+
+    def __init__(self, rules: CapabilityRules | None = None) -> None:
+        """`rules`: those of another VM; else CPython's, by what this one can do."""
+        self.phase = Phase.PRIMORDIAL
+        self.started_early = False
+        self.lock: Lock = _thread.RLock()
+        self._probed = rules is None
+        self.rules = rules or CapabilityRules(*(int(bits) for bits in cpython.capability_sets()))
+        self.environments: list[Environment] = []
+        self._mechanisms: list[Mechanism] = []
+
+    def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
+        """A new environment; `agent` is its name in messages. VersionNotOffered, NotAttached."""
+        if version & ~0xFF not in {*Version}:  # the last byte, micro, is anybody's
+            raise VersionNotOffered(f"the tool interface has no version {version:#x}")
+        with self.lock:
+            if self.phase not in (Phase.ONLOAD, Phase.LIVE):
+                raise NotAttached(f"environments are made in the phases ONLOAD and LIVE, not in {self.phase.name}")
+            environment = Environment(self, version, agent)
+            self.environments.append(environment)
+            self.changed()
+        return environment
+
+    # -- phases -----------------------------------------------------------------------------------
+
+    def enter(self, phase: Phase) -> None:
+        """The VM's next phase, with the event that belongs to the change. ValueError when it cannot be the next.
+
+        VMStart and VMInit are sent in the new phase, VMDeath, where it was LIVE, in the old one, as its last event.
+        """
+        if phase not in NEXT[self.phase]:
+            raise ValueError(f"a VM does not go from {self.phase.name} to {phase.name}")
+        if phase == Phase.DEAD and self.phase == Phase.LIVE:
+            self.post(Event.VM_DEATH)
+        late = self.phase == Phase.PRIMORDIAL and phase == Phase.LIVE
+        with self.lock:
+            self.phase = phase
+            if phase == Phase.LIVE and self._probed:
+                self.rules.recompute(int(cpython.capability_sets().always), phase)
+            self.changed()
+        if phase == Phase.START:
+            self.post(Event.VM_START, only=[each for each in self.environments if not each.saw_start])
+        elif phase == Phase.LIVE and not late:
+            self.post(Event.VM_INIT, threads.current())
+
+    def start_early(self) -> None:
+        """START begins now for environments with early VMStart; for all others with `enter(Phase.START)`."""
+        with self.lock:
+            self.started_early = True
+            early = [each for each in self.environments if each.phase() == Phase.START]
+            for each in early:
+                each.saw_start = True
+            self.changed()
+        self.post(Event.VM_START, only=early)
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def add_mechanism(self, mechanism: Mechanism) -> None:
+        """From now on it is told of each change; at once of how things are."""
+        with self.lock:
+            self._mechanisms.append(mechanism)
+            mechanism.update(self)
+
+    def changed(self) -> None:
+        """Tells what makes the events that an environment's callbacks, modes, phase or existence changed."""
+        with self.lock:
+            for mechanism in self._mechanisms:
+                mechanism.update(self)
+
+    def wanted(self) -> int:
+        """The set of events that at least one environment is sent on at least one thread."""
+        wanted = 0
+        for environment in self.environments:
+            wanted |= environment.wanted()
+        return wanted
+
+    def post(
+        self, event: Event, *arguments: object, thread: Thread | None = None, only: list[Environment] | None = None
+    ) -> None:
+        """Sends an event to each environment that it is enabled for, in the order of their creation.
+
+        `arguments` are those of the event's row; `thread` is where it happens: None for the current one.
+        """
+        place = bit(event)
+        listeners = [each for each in (self.environments if only is None else only) if each.wanted() & place]
+        if listeners:
+            thread = thread or threads.current()
+            for environment in listeners:  # one may be disposed of, or changed, by the callback before it
+                if environment.wants(event, thread):
+                    environment.deliver(event, arguments)
+
+
+_vm: Host | None = None
+
+
+def vm() -> Host:
+    """This process's."""
+    global _vm
+    if _vm is None:
+        _vm = Host()
+    return _vm
+
+
+def _after_fork() -> None:
+    """In a child a lock that another thread held would never be released."""
+    if _vm is not None:
+        _vm.lock = _thread.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
