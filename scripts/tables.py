@@ -17,10 +17,12 @@ from pathlib import Path
 import vmscope.cli
 from vmscope.cli import COMMANDS
 from vmscope.counters.catalogue import CATALOGUE
-from vmscope.flags import FLAGS
+from vmscope.flags import FLAGS, spelling
+from vmscope.instruments import INSTRUMENTS
 from vmscope.wire.codes import Units
 
 DOCS = Path(__file__).parents[1] / "docs"
+Row = tuple[str, str, int, str, str, str, str]
 BEGIN = "<!-- begin generated -->\n"
 END = "<!-- end generated -->\n"
 
@@ -32,6 +34,8 @@ COSTS = {
     "sample": "each sample",
     "scan": "some samples",
     "visit": "each sample, GIL",
+    "event": "each event",
+    "timer": "ten times a second",
 }
 
 
@@ -42,8 +46,8 @@ def table(*rows: Iterable[str]) -> str:
     return "".join([lines[0], "|" + "---|" * columns + "\n", *lines[1:]])
 
 
-def counters() -> str:
-    def row(name: str, kind: str, units: int, feed: str, since: str, source: str, meaning: str) -> tuple[str, ...]:
+def counters(rows: Iterable[Row]) -> str:
+    def cells(name: str, kind: str, units: int, feed: str, since: str, source: str, meaning: str) -> tuple[str, ...]:
         if feed.startswith("="):
             kind, cost = f"alias of `{feed[1:]}`", ""
         else:
@@ -51,18 +55,30 @@ def counters() -> str:
         return f"`{name}`", kind, Units(units).name.lower(), source, since or "all", cost, meaning
 
     headings = ("name", "kind", "units", "source", "Python", "cost", "meaning")
-    return table(headings, *(row(*entry) for entry in CATALOGUE))
+    return table(headings, *(cells(*row) for row in rows))
 
 
 def options() -> str:
     def row(name: str, default: bool | int | str, low: int, high: int, text: str) -> tuple[str, str, str, str]:
+        written = f"`{spelling(name, default)}`"
         if isinstance(default, bool):
-            return f"`-XX:[+-]{name}`", "on" if default else "off", "", text
+            return written, "on" if default else "off", "", text
         if isinstance(default, int):
-            return f"`-XX:{name}=N`", f"{default}", f"{low} to {high}", text
-        return f"`-XX:{name}=FILE`", default or "none", "", text
+            return written, f"{default}", f"{low} to {high}", text
+        return written, default or "none", "", text
 
     return table(("option", "default", "range", "what it does"), *(row(*flag) for flag in FLAGS))
+
+
+def instruments() -> str:
+    """A table of all, then one of each one's counters; those of gunicorn and uvicorn are the same."""
+    text = table(("name", "what it counts"), *((f"`{name}`", counts) for name, _, counts in INSTRUMENTS))
+    homes: dict[tuple[Row, ...], list[str]] = {}
+    for name, _, _ in INSTRUMENTS:
+        homes.setdefault(import_module(f"vmscope.instruments.{name}").ROWS, []).append(name)
+    for rows, names in homes.items():
+        text += f"\n## {', '.join(names)}\n\n{counters(rows)}"
+    return text
 
 
 def command(name: str) -> str:
@@ -72,7 +88,8 @@ def command(name: str) -> str:
 
 def pages() -> Iterator[tuple[Path, str, str]]:
     """Each page, the title it starts with when it is new, and its generated part."""
-    yield DOCS / "counters.md", "Counters", counters()
+    yield DOCS / "counters.md", "Counters", counters(CATALOGUE)
+    yield DOCS / "instruments.md", "Instruments", instruments()
     yield DOCS / "options.md", "VM options", options()
     for name, purpose in COMMANDS:
         if not (Path(vmscope.cli.__file__).parent / f"{name}.py").exists():

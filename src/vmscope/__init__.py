@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from vmscope.counters import constant, counter, gauge, histogram, text
     from vmscope.counters.kinds import Constant, Counter, Gauge, Histogram, Text
     from vmscope.errors import VMScopeError
+    from vmscope.instruments import instrument
     from vmscope.reader import vm, vms
     from vmscope.reader.machine import VM
     from vmscope.runtime import Status, start, status, stop
@@ -34,6 +35,7 @@ __all__ = [
     "counter",
     "gauge",
     "histogram",
+    "instrument",
     "start",
     "status",
     "stop",
@@ -46,6 +48,7 @@ _HOMES = {
     "counters": ("constant", "counter", "gauge", "histogram", "text"),
     "counters.kinds": ("Constant", "Counter", "Gauge", "Histogram", "Text"),
     "errors": ("VMScopeError",),
+    "instruments": ("instrument",),
     "reader": ("vm", "vms"),
     "reader.machine": ("VM",),
     "runtime": ("Status", "start", "status", "stop"),

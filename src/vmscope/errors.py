@@ -124,5 +124,9 @@ class OptionError(VMScopeError, ValueError):
     """A VM option that is unknown, malformed or out of its range."""
 
 
+class InstrumentError(OptionError):
+    """A name that no instrument has, or of one that cannot work here."""
+
+
 class CommandLineError(VMScopeError, ValueError):
     """Arguments that a sub-command does not take: exit status 2."""

@@ -43,6 +43,7 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
         "Milliseconds between two samples while the program works; 0: none are taken.",
     ),
     ("PerfMaxStringConstLength", 1024, 32, 32_768, "Bytes that a constant string keeps."),
+    ("Instrument", "", 0, 0, "Instruments to switch on, with commas between: asyncio, gunicorn and their like."),
 )
 
 
@@ -177,15 +178,24 @@ def parse(options: Iterable[str]) -> Flags:
     return flags
 
 
+def spelling(name: str, default: Value) -> str:
+    """How the flag is written."""
+    if isinstance(default, bool):
+        return f"-XX:[+-]{name}"
+    if isinstance(default, int):
+        return f"-XX:{name}=N"
+    return f"-XX:{name}={'NAME,...' if name == 'Instrument' else 'FILE'}"
+
+
 def describe() -> str:
     """The table for people, one flag a paragraph."""
     lines: list[str] = []
     for name, default, low, high, text in FLAGS:
         if isinstance(default, bool):
-            spelling, value = f"-XX:[+-]{name}", "on" if default else "off"
+            value = "on" if default else "off"
         elif isinstance(default, int):
-            spelling, value = f"-XX:{name}=N", f"{default}; {low} to {high}"
+            value = f"{default}; {low} to {high}"
         else:
-            spelling, value = f"-XX:{name}=FILE", "none"
-        lines += [f"  {spelling}  ({value})", f"      {text}"]
+            value = "none"
+        lines += [f"  {spelling(name, default)}  ({value})", f"      {text}"]
     return "\n".join(lines)

@@ -76,13 +76,15 @@ class VirtualMachine:
     def start(self, *options: str, command: str | None = None) -> None:
         """Publishes this process, with VM options as on the command line. A second call does nothing.
 
-        Raises OptionError for a bad option, CounterExistsError where the program has a counter of a standard
-        one's name. Where no region can be made the counters work all the same, and `status().reason` says why.
+        Raises OptionError for a bad option (InstrumentError for a bad instrument), CounterExistsError where the
+        program has a counter of a standard one's name. Where no region can be made the counters work all the same,
+        and `status().reason` says why.
         """
         with self._lock:
             if self.running:
                 return
             self.flags = vm_flags.parse(options)
+            self._instrument(self.flags.text("Instrument"))
             self.running = True
             try:
                 self._start(command)
@@ -102,6 +104,12 @@ class VirtualMachine:
             finally:
                 self.autostarted &= self.running
                 self._lock.release()
+
+    def _instrument(self, names: str) -> None:
+        if names:
+            from vmscope.instruments import instrument
+
+            instrument(*names.split(","))
 
     def _start(self, command: str | None) -> None:
         self._hook()

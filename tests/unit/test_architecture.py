@@ -27,7 +27,7 @@ HEAVY = frozenset(
 # The public face. A name leaves it only with a deprecation, and comes to it with a page of documentation.
 PUBLIC = (
     "VM Constant Counter Gauge Histogram Status Text Units VMScopeError Variability __version__ "
-    "constant counter gauge histogram start status stop text vm vms"
+    "constant counter gauge histogram instrument start status stop text vm vms"
 ).split()
 
 FAST = [

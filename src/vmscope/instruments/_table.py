@@ -1,0 +1,63 @@
+"""An instrument's counters, made from its rows.
+
+A row is as those of the catalogue: (name, kind, units, feed, since, source, meaning). A name with `{label="..."}` stands
+for one counter for each value of the label. The feeds are of two kinds:
+    event  where what is counted happens, by the call that makes it happen
+    timer  by a timer in the event loop
+"""
+
+from __future__ import annotations
+
+from vmscope.counters.kinds import EVENTS
+from vmscope.counters.registry import REGISTRY
+from vmscope.errors import VMScopeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.counters.kinds import Counter, Gauge, Histogram
+
+    Row = tuple[str, str, int, str, str, str, str]
+
+
+class Table:
+    """Makes the counters of an instrument's rows, in their units."""
+
+    def __init__(self, rows: tuple[Row, ...]) -> None:
+        self._units = {row[0]: row[2] for row in rows}
+
+    def counter(self, name: str) -> Counter:
+        return REGISTRY.counter(name, units=self._units[name])
+
+    def gauge(self, name: str) -> Gauge:
+        return REGISTRY.gauge(name, units=self._units[name])
+
+    def histogram(self, name: str, bounds: tuple[float, ...]) -> Histogram:
+        return REGISTRY.histogram(name, bounds=bounds, units=self._units[name])
+
+
+class Tally:
+    """Counts events: all of them in `name`, and those of each kind in `name{label="kind"}`.
+
+    What makes a kind is the program's, so their number is bounded: `limit` of them, and "other" for the rest.
+    """
+
+    def __init__(self, name: str, label: str, limit: int = 64) -> None:
+        self._total = REGISTRY.counter(name, units=EVENTS)
+        self._label = label
+        self._limit = limit
+        self._other = self._total.labels(**{label: "other"})
+        self._kinds: dict[str, Counter] = {}
+
+    def count(self, kind: str) -> None:
+        self._total.inc()
+        counter = self._kinds.get(kind)
+        if counter is None:
+            counter = self._other if len(self._kinds) >= self._limit else self._new(kind)
+        counter.inc()
+
+    def _new(self, kind: str) -> Counter:
+        try:
+            counter = self._total.labels(**{self._label: kind})
+        except VMScopeError:  # the program has another counter of this name
+            counter = self._other
+        return self._kinds.setdefault(kind, counter)

@@ -1,0 +1,478 @@
+"""What is switched on by name: the counts agree with the program's own, and the program does not notice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from tests.conftest import StartVMScope
+from tests.support import JDK
+from vmscope.instruments import INSTRUMENTS
+
+NAMES = [row[0] for row in INSTRUMENTS]
+needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
+
+# `values("python.x")` is what the counters whose names begin so are at.
+PRELUDE = """
+import gc, json, os, sys, threading, time
+import vmscope
+from vmscope.counters import REGISTRY
+
+def values(prefix):
+    own = {counter.name: counter for counter in REGISTRY if not isinstance(counter, vmscope.Histogram)}
+    return {name.removeprefix(prefix): own[name].value for name in own if name.startswith(prefix)}
+
+def answer(**found):
+    print(json.dumps(found), flush=True)
+
+vmscope.start()
+"""
+
+
+def run(code: str, *options: str, status: int = 0, stderr: str = "") -> list[dict[str, Any]]:
+    """What the program answers; it must be as silent as without instruments."""
+    command = [sys.executable, *options, "-c", PRELUDE + dedent(code)]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (process.stderr, process.returncode) == (stderr, status)
+    return [json.loads(line) for line in process.stdout.splitlines()]
+
+
+# -- by name --------------------------------------------------------------------------------------
+
+
+def test_an_unknown_name_lists_the_names_and_switches_nothing_on() -> None:
+    code = """
+        try:
+            vmscope.instrument("warnings", "coffee")
+        except vmscope.VMScopeError as error:
+            answer(message=str(error), value=isinstance(error, ValueError), kind=type(error).__name__)
+        answer(**values("python.warnings.shown"))
+    """
+    message = f"no instrument is called 'coffee'; there are {', '.join(NAMES)}"
+    assert run(code) == [{"message": message, "value": True, "kind": "InstrumentError"}, {}]
+
+
+def test_an_option_that_names_none_is_one_line() -> None:
+    command = [sys.executable, "-m", "vmscope", "run", "-XX:Instrument=asyncio,coffee", "-c", "print('ran')"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert process.stderr.startswith("vmscope: no instrument is called 'coffee'; there are asyncio,")
+    assert process.stderr.count("\n") == 1
+
+
+def test_twice_does_nothing() -> None:
+    code = """
+        import warnings
+        vmscope.instrument("warnings", "warnings")
+        show = warnings._showwarnmsg
+        vmscope.instrument("warnings")
+        answer(same=show is warnings._showwarnmsg)
+    """
+    assert run(code) == [{"same": True}]
+
+
+def test_what_is_not_imported_is_waited_for_and_not_imported() -> None:
+    code = """
+        vmscope.instrument(*(name for name in "asyncio executors gunicorn uvicorn warnings audit".split()))
+        modules = ["asyncio", "concurrent.futures", "gunicorn", "uvicorn"]
+        answer(loaded=[name for name in modules if name in sys.modules], counters=values("python.asyncio"))
+        import importlib.util
+        importlib.util.find_spec("asyncio")
+        import asyncio, inspect
+        answer(source=inspect.getsource(asyncio)[:3], loader=type(asyncio.__loader__).__name__)
+        asyncio.run(asyncio.sleep(0))
+        answer(created=values("python.asyncio.tasks.")["created"])
+        try:
+            import uvicorn.nothing
+        except ImportError as error:
+            answer(error=str(error))
+    """
+    found = run(code)
+    assert found[0] == {"loaded": [], "counters": {}}
+    assert found[1] == {"source": '"""', "loader": "SourceFileLoader"}
+    assert found[2]["created"] >= 1
+    assert found[3] == {"error": "No module named 'uvicorn.nothing'"}
+
+
+def test_a_counter_of_the_program_with_the_name_of_an_instruments_own() -> None:
+    """It is an error where somebody asked; where it comes by an import, the instrument stays off and nobody notices."""
+    code = """
+        vmscope.counter("python.asyncio.loops")
+        vmscope.counter("python.warnings.shown", units=vmscope.Units.BYTES)
+        vmscope.instrument("asyncio")
+        import asyncio, warnings
+        asyncio.run(asyncio.sleep(0))
+        for _ in "ab":
+            try:
+                vmscope.instrument("warnings")
+            except vmscope.VMScopeError as error:
+                answer(error=str(error))
+    """
+    message = {"error": "python.warnings.shown exists as a counter and cannot be this counter"}
+    assert run(code) == [message, message]
+
+
+@needs_monitoring
+def test_the_jdk_reads_them(jdk: JDK, start_vmscope: StartVMScope) -> None:
+    child = start_vmscope("-XX:Instrument=exceptions,warnings", code="try: int('x')\nexcept ValueError: pass")
+    printed = jdk.run("jcmd", str(child.pid), "PerfCounter.print").stdout
+    assert 'python.exceptions{type="ValueError"}=1' in printed.splitlines()
+    assert "python.warnings.shown=0" in printed.splitlines()
+
+
+# -- asyncio --------------------------------------------------------------------------------------
+
+
+def test_a_loops_tasks_and_lag() -> None:
+    code = """
+        vmscope.instrument("asyncio")
+        import asyncio
+        async def main():
+            asyncio.get_running_loop().slow_callback_duration = 60
+            before = values("python.asyncio.")["tasks.created"]
+            tasks = [asyncio.create_task(asyncio.sleep(60)) for _ in range(9)]
+            await asyncio.sleep(0.35)
+            calm = values("python.asyncio.")
+            time.sleep(0.4)
+            await asyncio.sleep(0.15)
+            late = values("python.asyncio.")
+            answer(created=calm["tasks.created"] - before, tasks=calm["tasks"], own=len(asyncio.all_tasks()),
+                   loops=calm["loops"], calm=calm["lag.last"], longest=late["lag.longest"])
+        asyncio.run(main())
+        lag = REGISTRY.get("python.asyncio.lag")
+        answer(count=lag.count, sum=lag.sum, **values("python.asyncio."))
+    """
+    inside, after = run(code, "-X", "dev", "-W", "error")
+    assert (inside["created"], inside["tasks"], inside["own"], inside["loops"]) == (9, 10, 10, 1)
+    assert 0.2e9 < inside["longest"] < 5e9
+    assert (after["loops"], after["tasks"]) == (0, 0)
+    assert 3 <= after["count"] <= 9
+    assert inside["longest"] <= after["sum"] * 1e9 + 1
+    assert after["lag.longest"] == inside["longest"]
+
+
+def test_loops_in_threads_started_before_and_after() -> None:
+    code = """
+        import asyncio
+        def eventually(condition):
+            end = time.monotonic() + 20
+            while not condition():
+                assert time.monotonic() < end
+                time.sleep(0.01)
+        class Thread(threading.Thread):
+            def __init__(self):
+                super().__init__()
+                self.end = threading.Event()
+                self.start()
+            def run(self):
+                asyncio.run(self.wait())
+            async def wait(self):
+                while not self.end.is_set():
+                    await asyncio.sleep(0.01)
+        def count(name):
+            return values("python.asyncio.")[name]
+        before = [Thread() for _ in range(3)]
+        time.sleep(0.2)
+        vmscope.instrument("asyncio")
+        eventually(lambda: count("loops") == 3)
+        after = [Thread() for _ in range(2)]
+        eventually(lambda: count("loops") == 5 and count("tasks") == 5)
+        for thread in before:
+            thread.end.set()
+            thread.join()
+        answer(loops=count("loops"))
+        for thread in after:
+            thread.end.set()
+            thread.join()
+        answer(loops=count("loops"), tasks=count("tasks"))
+    """
+    assert run(code, "-W", "error") == [{"loops": 2}, {"loops": 0, "tasks": 0}]
+
+
+def test_a_loop_runs_and_stops_again_and_again() -> None:
+    """Its own timers never come to run, and none is left behind when it is closed."""
+    code = """
+        vmscope.instrument("asyncio")
+        import asyncio
+        loop = asyncio.new_event_loop()
+        for _ in range(1000):
+            loop.run_until_complete(asyncio.sleep(0))
+        held = [len(loop._scheduled), values("python.asyncio.")["loops"]]
+        loop.close()
+        answer(held=held[0] < 110, loops=held[1], closed=loop.is_closed(), **values("python.asyncio.tasks."))
+    """
+    assert run(code, "-X", "dev", "-W", "error") == [{"held": True, "loops": 0, "closed": True, "created": 1000}]
+
+
+def test_tasks_factories_and_debug_traces_are_the_programs() -> None:
+    code = """
+        vmscope.instrument("asyncio")
+        import asyncio, inspect
+        async def main():
+            loop = asyncio.get_running_loop()
+            task = asyncio.create_task(asyncio.sleep(0), name="mine")
+            answer(factory=loop.get_task_factory(), name=task.get_name(), line=task._source_traceback[-1].name,
+                   callbacks=len(getattr(task, "_callbacks", None) or ()))
+            await task
+            try:
+                loop.create_task(None)
+            except TypeError as error:
+                answer(error=True)
+        asyncio.run(main(), debug=True)
+        answer(signature=str(inspect.signature(asyncio.BaseEventLoop.create_task)))
+    """
+    first, second, third = run(code)
+    assert first["factory"] is None
+    assert first["name"] == "mine"
+    assert first["line"] == "create_task"  # asyncio.create_task, which called the loop's
+    assert first["callbacks"] == 0
+    assert second == {"error": True}
+    assert third["signature"].startswith("(self, coro, *, name=None")
+
+
+def test_loops_of_a_forked_child_count_from_zero() -> None:
+    code = """
+        vmscope.instrument("asyncio", "executors")
+        import asyncio, concurrent.futures
+        async def main():
+            tasks = [asyncio.create_task(asyncio.sleep(60)) for _ in range(5)]
+            await asyncio.sleep(0.15)
+            await asyncio.get_running_loop().run_in_executor(None, time.sleep, 0)
+            pid = os.fork()
+            if not pid:
+                child()
+                os._exit(0)
+            os.waitpid(pid, 0)
+        def child():
+            answer(**values("python.asyncio.t"), **values("python.asyncio.loo"), **values("python.executors.threads."))
+            asyncio.set_event_loop(None)
+            asyncio._set_running_loop(None)
+            asyncio.run(again())
+            with concurrent.futures.ThreadPoolExecutor(1) as executor:
+                executor.submit(int)
+            answer(loops=values("python.asyncio.")["loops"], **values("python.executors.threads."))
+        async def again():
+            await asyncio.create_task(asyncio.sleep(0.15))
+            own = values("python.asyncio.")
+            answer(loops=own["loops"], tasks=own["tasks"])
+        asyncio.run(main())
+    """
+    nothing = {"workers": 0, "queued": 0, "completed": 0}
+    # Python 3.12 and later warn of the executor's own thread.
+    first, second, third = run(code, "-W", "ignore")
+    assert first == {"asks": 0, "asks.created": 0, "ps": 0, **nothing}
+    assert second == {"loops": 1, "tasks": 2}
+    assert third == {"loops": 0, **nothing, "completed": 1}
+
+
+# -- executors ------------------------------------------------------------------------------------
+
+
+def test_threads_of_executors() -> None:
+    code = """
+        from concurrent.futures import ThreadPoolExecutor, wait
+        vmscope.instrument("executors")
+        def show():
+            answer(**values("python.executors.threads."))
+        gate = threading.Event()
+        first = ThreadPoolExecutor(2)
+        held = [first.submit(gate.wait) for _ in range(6)]
+        second = ThreadPoolExecutor(3)
+        more = [second.submit(gate.wait)]
+        show()
+        held[-1].cancel()
+        show()
+        gate.set()
+        wait(held[:-1] + more)
+        failed = second.submit(int, "x")
+        failed.exception()
+        first.shutdown()
+        second.shutdown()
+        show()
+        third = ThreadPoolExecutor(2)
+        third.submit(int).result()
+        workers = list(third._threads)
+        del third
+        gc.collect()
+        [worker.join() for worker in workers]
+        show()
+        try:
+            first.submit(int)
+        except RuntimeError:
+            show()
+    """
+    assert run(code, "-W", "error") == [
+        {"workers": 3, "queued": 4, "completed": 0},
+        {"workers": 3, "queued": 3, "completed": 0},
+        {"workers": 0, "queued": 0, "completed": 7},
+        {"workers": 0, "queued": 0, "completed": 8},
+        {"workers": 0, "queued": 0, "completed": 8},
+    ]
+
+
+def test_processes_of_executors() -> None:
+    code = """
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+        vmscope.instrument("executors")
+        executor = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+        held = [executor.submit(time.sleep, 0.5) for _ in range(5)]
+        answer(**values("python.executors.processes."))
+        executor.shutdown()
+        answer(**values("python.executors.processes."))
+    """
+    assert run(code) == [{"workers": 2, "queued": 3, "completed": 0}, {"workers": 0, "queued": 0, "completed": 5}]
+
+
+def test_executors_used_by_many_threads_come_to_rest_at_zero() -> None:
+    code = """
+        from concurrent.futures import ThreadPoolExecutor
+        vmscope.instrument("executors")
+        sys.setswitchinterval(1e-5)
+        def use():
+            for _ in range(20):
+                with ThreadPoolExecutor(3) as executor:
+                    for future in [executor.submit(int) for _ in range(20)][::3]:
+                        future.cancel() or done.append(1)
+        done = []
+        threads = [threading.Thread(target=use) for _ in range(8)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        own = values("python.executors.threads.")
+        kept = 8 * 20 * 20 - 8 * 20 * 7 + len(done)
+        answer(workers=own["workers"], queued=own["queued"], missing=kept - own["completed"])
+    """
+    assert run(code) == [{"workers": 0, "queued": 0, "missing": 0}]
+
+
+# -- exceptions, warnings, audit events -----------------------------------------------------------
+
+
+@needs_monitoring
+def test_exceptions_are_counted_where_they_are_raised() -> None:
+    code = """
+        vmscope.instrument("exceptions")
+        class Own(Exception): pass
+        def deep(levels):
+            if levels:
+                try:
+                    deep(levels - 1)
+                finally:
+                    levels = 0
+            raise Own
+        for _ in range(7):
+            try: deep(0)
+            except Own: pass
+        try: deep(30)
+        except Own: pass
+        for value in "x1y":
+            try: int(value)
+            except ValueError: pass
+        list(iter([1, 2])); [*(x for x in "ab")]; hasattr(1, "x")
+        try:
+            try: {}[1]
+            except KeyError: raise
+        except KeyError: pass
+        found = values("python.exceptions")
+        names = "Own ValueError KeyError AttributeError StopIteration".split()
+        answer(**{name: found.get('{type="%s"}' % name, 0) for name in names},
+               consistent=found.pop("") == sum(found.values()))
+    """
+    wanted = {"Own": 8, "ValueError": 2, "KeyError": 1, "AttributeError": 0, "StopIteration": 0, "consistent": True}
+    assert run(code) == [wanted]
+
+
+@needs_monitoring
+def test_a_free_tool_is_found_and_none_is_an_error() -> None:
+    code = """
+        for tool in (0, 1, 2, 4, 5): sys.monitoring.use_tool_id(tool, "other")
+        vmscope.instrument("exceptions")
+        answer(tools=[sys.monitoring.get_tool(tool) for tool in range(6)])
+    """
+    assert run(code) == [{"tools": ["other", "other", "other", "vmscope", "other", "other"]}]
+    code = """
+        for tool in range(6): sys.monitoring.use_tool_id(tool, "other")
+        for _ in "ab":
+            try: vmscope.instrument("exceptions")
+            except vmscope.VMScopeError as error: answer(error=str(error))
+    """
+    message = "the instrument exceptions needs a tool of sys.monitoring, and all of them are taken"
+    assert run(code) == [{"error": message}] * 2
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="3.12 and later have sys.monitoring")
+def test_exceptions_on_a_python_without_monitoring() -> None:
+    code = """
+        try: vmscope.instrument("exceptions")
+        except vmscope.VMScopeError as error: answer(error=str(error))
+    """
+    assert run(code) == [{"error": "the instrument exceptions needs Python 3.12 or later, which has sys.monitoring"}]
+
+
+def test_warnings_reach_the_program_as_ever() -> None:
+    code = """
+        import warnings
+        vmscope.instrument("warnings")
+        seen = []
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda *args: seen.append(args[1].__name__)
+        for _ in range(3): warnings.warn("x")
+        warnings.warn("x", DeprecationWarning)
+        with warnings.catch_warnings(record=True) as recorded:
+            warnings.warn("x", FutureWarning)
+        warnings.simplefilter("ignore")
+        warnings.warn("x")
+        warnings.simplefilter("error")
+        try: warnings.warn("x")
+        except UserWarning: pass
+        answer(seen=seen, recorded=len(recorded))
+        answer(**values("python.warnings.shown"))
+    """
+    seen, counted = run(code)
+    assert seen == {"seen": ["UserWarning"] * 3 + ["DeprecationWarning"], "recorded": 1}
+    assert counted == {
+        "": 5,
+        '{category="other"}': 0,
+        '{category="UserWarning"}': 3,
+        '{category="DeprecationWarning"}': 1,
+        '{category="FutureWarning"}': 1,
+    }
+
+
+def test_a_resource_warning_says_where_the_object_came_from() -> None:
+    code = """
+        vmscope.instrument("warnings")
+        open(os.devnull)
+        gc.collect()
+    """
+    command = [sys.executable, "-X", "tracemalloc", "-W", "always", "-c", PRELUDE + dedent(code)]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "Object allocated at (most recent call last)" in process.stderr
+
+
+def test_audit_events_and_a_bound_on_their_names() -> None:
+    code = """
+        vmscope.instrument("audit")
+        before = values("python.audit.events")
+        own = []
+        sys.addaudithook(lambda event, args: own.append(event.partition(".")[0]))
+        for _ in range(5): os.listdir("/")
+        open(os.devnull).close()
+        for i in range(200): sys.audit(f"family{i}.event")
+        sys.audit("family3.another"); sys.audit("a b.\\u20ac")
+        after = values("python.audit.events")
+        after.pop(""), before.pop("")
+        answer(os=after['{family="os"}'] - before.get('{family="os"}', 0), own_os=own.count("os"), names=len(after),
+               other=after['{family="other"}'], known=after.get('{family="family3"}'),
+               kept=sum(name.startswith('{family="family') for name in after))
+    """
+    (found,) = run(code)
+    assert found["os"] == found["own_os"] == 5
+    assert found["names"] == 65
+    assert found["known"] == 2
+    assert found["other"] >= 200 - found["kept"]
