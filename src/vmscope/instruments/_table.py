@@ -1,7 +1,7 @@
 """An instrument's counters, made from its rows.
 
-A row is as those of the catalogue: (name, kind, units, feed, since, source, meaning). A name with `{label="..."}` stands
-for one counter for each value of the label. The feeds are of two kinds:
+A row is as those of the catalogue: (name, kind, units, feed, since, source, meaning). A name with `{label="..."}`
+stands for one counter for each value of the label. The feeds are two:
     event  where what is counted happens, by the call that makes it happen
     timer  by a timer in the event loop
 """
