@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from vmscope.native import collector, histogram, later, mirror, slots, thread, walk
+from vmscope.native import collector, histogram, later, mirror, slots, tally, thread, walk
 
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",
     **{
         name: getattr(module, name)
-        for module in (slots, histogram, thread, later, mirror, collector, walk)
+        for module in (slots, histogram, thread, later, mirror, collector, tally, walk)
         for name in module.__all__
     },
 )

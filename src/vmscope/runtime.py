@@ -106,10 +106,11 @@ class VirtualMachine:
                 self._lock.release()
 
     def _instrument(self, names: str) -> None:
-        if names:
-            from vmscope.instruments import instrument
+        if names or "vmscope.instruments" in sys.modules:
+            from vmscope import instruments
 
-            instrument(*names.split(","))
+            instruments.resume()
+            instruments.instrument(*(names.split(",") if names else ()))
 
     def _start(self, command: str | None) -> None:
         self._hook()
@@ -230,6 +231,8 @@ class VirtualMachine:
                 if copied:  # else its disk is stuck, and unlink would be too
                     self._unlink(region)
             self._disarm()
+            if "vmscope.instruments" in sys.modules:
+                sys.modules["vmscope.instruments"].suspend()
             self.autostarted = False
 
     def _unlink(self, region: Region) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import StartVMScope
 from tests.support import JDK
+from vmscope import native
 from vmscope.instruments import INSTRUMENTS
 
 NAMES = [row[0] for row in INSTRUMENTS]
@@ -74,6 +75,138 @@ def test_twice_does_nothing() -> None:
         answer(same=show is warnings._showwarnmsg)
     """
     assert run(code) == [{"same": True}]
+
+
+def test_stop_takes_them_out_of_the_program_and_start_puts_them_back() -> None:
+    code = """
+        import asyncio, concurrent.futures.process, concurrent.futures.thread, warnings
+        def state():
+            executors = [concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor]
+            return [*((kind.submit, kind.shutdown) for kind in executors), warnings._showwarnmsg,
+                    asyncio._set_running_loop, asyncio.events._set_running_loop, asyncio.BaseEventLoop.create_task,
+                    sys.monitoring and [sys.monitoring.get_tool(tool) for tool in range(6)]]
+        async def work():
+            asyncio.create_task(asyncio.sleep(0))
+            await asyncio.get_running_loop().run_in_executor(None, os.listdir, "/")
+            sys.audit("family.event")
+            warnings.warn("x")
+            try: int("x")
+            except ValueError: pass
+        def counted():
+            asyncio.run(work())
+            answer(tasks=values("python.asyncio.tasks.")["created"], warnings=values("python.warnings.shown")[""],
+                   calls=values("python.executors.threads.")["completed"],
+                   audit=values("python.audit.events{family=")['"family"}'],
+                   errors=values("python.exceptions{type=").get('"ValueError"}', 1))
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda *_: None
+        if sys.version_info < (3, 12): sys.monitoring = None
+        before = state()
+        names = "asyncio audit executors warnings uvicorn".split() + ["exceptions"] * bool(sys.monitoring)
+        vmscope.instrument(*names)
+        after = state()
+        counted()
+        vmscope.stop()
+        answer(back=state() == before, changed=sum(one != other for one, other in zip(before, after)))
+        counted()
+        vmscope.start()
+        answer(on=sum(one != other for one, other in zip(before, state())))
+        vmscope.instrument(*names)
+        sys.audit("family.event")
+        counted()
+    """
+    first, back, off, on, again = run(code)
+    assert {**first, "tasks": 0} == {"tasks": 0, "warnings": 1, "calls": 1, "audit": 1, "errors": 1}
+    assert first["tasks"] >= 2
+    assert back == {"back": True, "changed": 7 if sys.version_info >= (3, 12) else 6}
+    assert off == first
+    assert on == {"on": back["changed"]}
+    errors = 2 if sys.version_info >= (3, 12) else 1
+    assert again == {"tasks": 2 * first["tasks"], "warnings": 2, "calls": 2, "audit": 3, "errors": errors}
+
+
+def test_what_the_program_has_built_upon_stays() -> None:
+    code = """
+        import warnings
+        vmscope.instrument("warnings")
+        ours = warnings._showwarnmsg
+        warnings._showwarnmsg = lambda message: ours(message)
+        for _ in range(3):
+            vmscope.stop()
+            vmscope.start()
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda *_: None
+        warnings.warn("x")
+        answer(counted=values("python.warnings.shown")[""])
+    """
+    assert run(code) == [{"counted": 1}]
+
+
+def test_a_loop_that_runs_through_a_stop_and_a_start() -> None:
+    code = """
+        vmscope.instrument("asyncio")
+        import asyncio
+        async def main():
+            loop = asyncio.get_running_loop()
+            await asyncio.sleep(0.25)
+            vmscope.stop()
+            await asyncio.sleep(0.25)
+            answer(timers=len(loop._scheduled), loops=values("python.asyncio.")["loops"])
+            vmscope.start()
+            await asyncio.sleep(0.25)
+            answer(timers=len(loop._scheduled), loops=values("python.asyncio.")["loops"])
+        asyncio.run(main())
+        answer(loops=values("python.asyncio.")["loops"])
+    """
+    assert run(code) == [{"timers": 0, "loops": 0}, {"timers": 1, "loops": 1}, {"loops": 0}]
+
+
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="a hook of the Python twin needs frames of its own")
+def test_near_the_recursion_limit_the_program_notices_nothing() -> None:
+    code = """
+        import traceback
+        def deep(levels):
+            if levels:
+                return deep(levels - 1)
+            try: os.listdir("/"); int("x")
+            except (ValueError, RecursionError) as error:
+                return type(error).__name__
+        def scan():
+            found = []
+            for levels in range(sys.getrecursionlimit() - 60, sys.getrecursionlimit() + 1):
+                try: found.append(deep(levels))
+                except RecursionError: found.append("none")
+            return found
+        before = scan()
+        vmscope.instrument("audit", *["exceptions"] * (sys.version_info >= (3, 12)))
+        answer(same=scan() == before, kinds=sorted(set(before)))
+        def endless(): endless()
+        try: endless()
+        except RecursionError as error:
+            answer(last=traceback.extract_tb(error.__traceback__)[-1].name)
+    """
+    same, last = run(code)
+    assert same == {"same": True, "kinds": ["ValueError", "none"]}
+    assert last == {"last": "endless"}
+
+
+def test_a_request_that_ends_in_a_forked_child_is_its_parents() -> None:
+    code = """
+        from vmscope.instruments.wsgi import Middleware
+        pid = 0
+        def app(environ, start_response):
+            global pid
+            start_response("200 OK", [])
+            pid = os.fork()
+            return []
+        Middleware(app)({"REQUEST_METHOD": "GET"}, lambda *_: None)
+        if pid:
+            os.waitpid(pid, 0)
+        answer(**{name: count for name, count in values("http.server.").items() if "{" not in name})
+    """
+    child, parent = run(code, "-W", "ignore")
+    assert child == {"requests": 0, "errors": 0, "active": 0, "busy": 0}
+    assert parent == {"requests": 1, "errors": 0, "active": 0, "busy": 0}
 
 
 def test_what_is_not_imported_is_waited_for_and_not_imported() -> None:

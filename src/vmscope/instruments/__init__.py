@@ -1,7 +1,7 @@
 """Integrations that cost nothing until they are switched on by name: `vmscope.instrument("asyncio")`.
 
-Each is a module here, with its counters in ROWS (as the catalogue's rows are) and `attach(module)`. Which modules of
-the program's it attaches to stands below; one that the program has not imported is waited for.
+Each is a module here, with its counters in ROWS (as the catalogue's rows are) and `attach(module)`, which gives back
+what undoes it. Which modules of the program's it attaches to stands below; one that is not imported is waited for.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from vmscope.errors import InstrumentError, VMScopeError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from vmscope.instruments._table import Undo
+
+    Key = tuple[str, str]  # an instrument, a module that it attaches to
 
 # name, the modules that it attaches to, what it counts
 INSTRUMENTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -33,26 +37,40 @@ INSTRUMENTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("warnings", ("sys",), "Warnings shown, by category."),
 )
 
-_on: dict[str, object] = {}
+_on: dict[Key, Undo] = {}  # what takes each away again
+_resting: list[Key] = []
 
 
 def instrument(*names: str) -> None:
-    """Switches instruments on, for good; one that is on already stays as it is.
+    """Switches instruments on; one that is on already stays as it is.
+
+    `vmscope.stop()` takes them out of the program, the next `vmscope.start()` puts them back.
 
     Raises InstrumentError for a name that no instrument has, or one that cannot work on this Python;
     CounterExistsError where the program has another counter of the same name.
     """
     rows = [_row(name) for name in names]
     for name, modules, _ in rows:
-        claim = object()
-        if _on.setdefault(name, claim) is not claim:
-            continue
+        for module in modules:
+            _switch_on((name, module))
+
+
+def suspend() -> None:
+    """Leaves the program as it was before, but for what somebody else has built upon."""
+    for key, undo in [*_on.items()]:
+        if undo():
+            del _on[key]
+            _resting.append(key)
+
+
+def resume() -> None:
+    """Puts back what `suspend` took away."""
+    while _resting:
+        key = _resting.pop()
         try:
-            for module in modules:
-                _attach(name, module)
-        except BaseException:
-            del _on[name]
-            raise
+            _switch_on(key)
+        except VMScopeError as error:  # the program has taken what it needs
+            log(f"the instrument {key[0]} stays off: {error}")
 
 
 def _row(name: str) -> tuple[str, tuple[str, ...], str]:
@@ -63,20 +81,40 @@ def _row(name: str) -> tuple[str, tuple[str, ...], str]:
     raise InstrumentError(f"no instrument is called {name!r}; there are {known}")
 
 
-def _attach(name: str, module: str) -> None:
+def _switch_on(key: Key) -> None:
+    def claim() -> bool:  # until there is something to undo
+        return False
+
+    if _on.setdefault(key, claim) is not claim:
+        return
+    try:
+        _on[key] = _attach(*key)
+    except BaseException:
+        del _on[key]
+        raise
+
+
+def _attach(name: str, module: str) -> Undo:
     if module in sys.modules:
         __import__(module)  # waits where another thread is importing it just now
-        _code(name).attach(sys.modules[module])
-        return
+        found: Undo = _code(name).attach(sys.modules[module])
+        return found
     from vmscope.instruments import _imports
+
+    def forget() -> bool:
+        _imports.forget(module)
+        return True
+
+    undo: list[Undo] = [forget]
 
     def later(imported: ModuleType) -> None:
         try:
-            _code(name).attach(imported)
+            undo[0] = _code(name).attach(imported)
         except VMScopeError as error:  # the program did not call us: it only imported something
             log(f"the instrument {name} stays off: {error}")
 
     _imports.when_imported(module, later)
+    return lambda: undo[0]()
 
 
 def _code(name: str) -> ModuleType:

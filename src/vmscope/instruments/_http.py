@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from time import monotonic_ns
 
 from vmscope.counters.kinds import EVENTS, NONE, TICKS
@@ -29,6 +30,16 @@ _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 _METHODS = frozenset("GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH QUERY".split())
 
 _CLASSES = frozenset("12345")
+
+_forks = 0  # a request that another process began is not this one's to count
+
+
+def _after_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class Requests:
@@ -59,13 +70,14 @@ class Requests:
 class Request:
     """One request, from its making to `end()`. `status` is the first digit of the response's."""
 
-    __slots__ = ("_begun", "_ended", "_method", "_requests", "status")
+    __slots__ = ("_begun", "_ended", "_forks", "_method", "_requests", "status")
 
     def __init__(self, requests: Requests, method: str) -> None:
         self.status = "5"
         self._requests = requests
         self._method = method
         self._ended = False
+        self._forks = _forks
         self._begun = monotonic_ns()
         requests.active.inc()
 
@@ -73,8 +85,8 @@ class Request:
         self._requests.errors.inc()
 
     def end(self) -> bool:
-        """Whether this was the first time that it ended."""
-        if self._ended:
+        """Whether it counts: this was the first time that it ended, in the process where it began."""
+        if self._ended or self._forks != _forks:
             return False
         self._ended = True
         requests = self._requests

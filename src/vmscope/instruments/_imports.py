@@ -25,6 +25,10 @@ class Watch:
             __import__(name)
             self._tell(sys.modules[name])
 
+    def forget(self, name: str) -> None:
+        """It is no longer waited for."""
+        self._waiting.pop(name, None)
+
     def _tell(self, module: ModuleType) -> None:
         action = self._waiting.pop(module.__name__, None)
         if action is not None:
@@ -64,4 +68,4 @@ def _find(watch: Watch, name: str, path: Sequence[str] | None, target: ModuleTyp
 
 
 _watch = Watch()
-when_imported = _watch.add
+when_imported, forget = _watch.add, _watch.forget

@@ -1,4 +1,4 @@
-"""An instrument's counters, made from its rows.
+"""An instrument's counters, made from its rows, and what it replaces.
 
 A row is as those of the catalogue: (name, kind, units, feed, since, source, meaning). A name with `{label="..."}`
 stands for one counter for each value of the label. The feeds are two:
@@ -11,11 +11,16 @@ from __future__ import annotations
 from vmscope.counters.kinds import EVENTS
 from vmscope.counters.registry import REGISTRY
 from vmscope.errors import VMScopeError
+from vmscope.native import Tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from vmscope.counters.kinds import Counter, Gauge, Histogram
 
+    Undo = Callable[[], bool]
     Row = tuple[str, str, int, str, str, str, str]
 
 
@@ -35,29 +40,41 @@ class Table:
         return REGISTRY.histogram(name, bounds=bounds, units=self._units[name])
 
 
-class Tally:
+def tally(name: str, label: str, limit: int = 64) -> Tally:
     """Counts events: all of them in `name`, and those of each kind in `name{label="kind"}`.
 
     What makes a kind is the program's, so their number is bounded: `limit` of them, and "other" for the rest.
     """
+    total = REGISTRY.counter(name, units=EVENTS)
+    other = total.labels(**{label: "other"})
 
-    def __init__(self, name: str, label: str, limit: int = 64) -> None:
-        self._total = REGISTRY.counter(name, units=EVENTS)
-        self._label = label
-        self._limit = limit
-        self._other = self._total.labels(**{label: "other"})
-        self._kinds: dict[str, Counter] = {}
-
-    def count(self, kind: str) -> None:
-        self._total.inc()
-        counter = self._kinds.get(kind)
-        if counter is None:
-            counter = self._other if len(self._kinds) >= self._limit else self._new(kind)
-        counter.inc()
-
-    def _new(self, kind: str) -> Counter:
+    def make(kind: str) -> Counter:
         try:
-            counter = self._total.labels(**{self._label: kind})
+            return total.labels(**{label: kind})
         except VMScopeError:  # the program has another counter of this name
-            counter = self._other
-        return self._kinds.setdefault(kind, counter)
+            return other
+
+    return Tally(total, other, make, limit)
+
+
+class Patches:
+    """Attributes of the program's classes and modules, replaced until `undo()`."""
+
+    def __init__(self) -> None:
+        self._made: list[tuple[Any, str, Any, Any]] = []
+
+    def replace(self, owner: Any, name: str, replacement: Any) -> None:
+        self._made.append((owner, name, vars(owner).get(name), replacement))
+        setattr(owner, name, replacement)
+
+    def undo(self) -> bool:
+        """Puts back what was there. Where somebody has replaced one of them since, all stay: False."""
+        if any(vars(owner).get(name) is not replacement for owner, name, _, replacement in self._made):
+            return False
+        while self._made:
+            owner, name, original, _ = self._made.pop()
+            if original is None:  # its class inherits it
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
+        return True

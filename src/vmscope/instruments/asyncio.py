@@ -15,7 +15,7 @@ from time import monotonic_ns
 
 from vmscope.counters.kinds import EVENTS, NONE, TICKS
 from vmscope.instruments import log
-from vmscope.instruments._table import Table
+from vmscope.instruments._table import Patches, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from vmscope.instruments._table import Row
+    from vmscope.instruments._table import Row, Undo
 
 # fmt: off
 # ruff: noqa: E501
@@ -42,8 +42,15 @@ _BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  #
 _COUNTING = 100  # a loop's tasks are counted for at most the hundredth part of its time
 
 
-def attach(asyncio: ModuleType) -> None:
-    Loops(asyncio)
+_loops: Loops | None = None
+
+
+def attach(asyncio: ModuleType) -> Undo:
+    global _loops
+    if _loops is None:
+        _loops = Loops(asyncio)
+    _loops.watch()
+    return _loops.leave
 
 
 class Monitor:
@@ -64,6 +71,8 @@ class Monitor:
     def _tick(self) -> None:
         now = monotonic_ns()
         try:
+            if not self._loops.knows(self):
+                return
             if now >= self._count_at:
                 self.tasks = self._loops.count(self.loop)
                 after = monotonic_ns()
@@ -88,15 +97,31 @@ class Loops:
         self._last = table.gauge("python.asyncio.lag.last")
         self._longest = table.gauge("python.asyncio.lag.longest")
         self._lag = table.histogram("python.asyncio.lag", _BOUNDS)
-        self._all_tasks = asyncio.all_tasks
+        self._asyncio = asyncio
         self._base: type = asyncio.BaseEventLoop
         self._other: set[type] = set()
         self._monitors: dict[int, Monitor] = {}
+        self._patches = Patches()
         self._lock = RLock()
         os.register_at_fork(after_in_child=self._after_fork)
+
+    def watch(self) -> None:
         self._watch_creation(self._base)
-        self._watch_running(asyncio)
-        self._adopt(asyncio.AbstractEventLoop)
+        self._watch_running(self._asyncio)
+        self._adopt(self._asyncio.AbstractEventLoop)
+
+    def leave(self) -> bool:
+        """Undoes `watch`, but where somebody has replaced what it put in; each loop's timer comes once more."""
+        if not self._patches.undo():
+            return False
+        self._other.clear()
+        self._monitors = {}
+        self._running.set(0)
+        self._tasks.set(0)
+        return True
+
+    def knows(self, monitor: Monitor) -> bool:
+        return self._monitors.get(get_ident()) is monitor
 
     def _after_fork(self) -> None:
         self._lock = RLock()
@@ -117,7 +142,8 @@ class Loops:
             self._runs(loop)
 
         # The one call that every loop makes when it begins to run and, with None, when it no longer does.
-        asyncio._set_running_loop = asyncio.events._set_running_loop = watched
+        self._patches.replace(asyncio.events, "_set_running_loop", watched)
+        self._patches.replace(asyncio, "_set_running_loop", watched)
 
     def _adopt(self, kind: type) -> None:
         """Those that run already, in whichever thread."""
@@ -167,10 +193,10 @@ class Loops:
                 del trace[-1]
             return task
 
-        kind.create_task = watched
+        self._patches.replace(kind, "create_task", watched)
 
     def count(self, loop: AbstractEventLoop) -> int:
-        return len(self._all_tasks(loop))
+        return len(self._asyncio.all_tasks(loop))
 
     # -- the lag
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from vmscope.counters.kinds import EVENTS
-from vmscope.instruments._table import Tally
+from vmscope.instruments._table import tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from vmscope.instruments._table import Row
+    from vmscope.instruments._table import Row, Undo
+    from vmscope.native import Tally
 
 # fmt: off
 # ruff: noqa: E501
@@ -20,10 +21,19 @@ ROWS: tuple[Row, ...] = (
 # fmt: on
 
 
-def attach(sys: ModuleType) -> None:
-    events = Tally("python.audit.events", "family")
+_events: Tally | None = None  # CPython cannot remove an audit hook; this one is switched off
 
-    def hook(event: str, _: tuple[object, ...]) -> None:
-        events.count(event.partition(".")[0])
 
-    sys.addaudithook(hook)
+def attach(sys: ModuleType) -> Undo:
+    global _events
+    if _events is None:
+        _events = tally("python.audit.events", "family")
+        sys.addaudithook(_events.audited)
+    events = _events
+    events.on = True
+
+    def undo() -> bool:
+        events.on = False
+        return True
+
+    return undo

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from vmscope.counters.kinds import EVENTS
 from vmscope.errors import InstrumentError
-from vmscope.instruments._table import Tally
+from vmscope.instruments._table import tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, ModuleType
+    from types import ModuleType
 
-    from vmscope.instruments._table import Row
+    from vmscope.instruments._table import Row, Undo
 
 # fmt: off
 # ruff: noqa: E501
@@ -25,20 +25,22 @@ ROWS: tuple[Row, ...] = (
 _TOOLS = (4, 3, 5, 2, 1, 0)
 
 
-def attach(sys: ModuleType) -> None:
+def attach(sys: ModuleType) -> Undo:
     monitoring = getattr(sys, "monitoring", None)
     if monitoring is None:
         raise InstrumentError("the instrument exceptions needs Python 3.12 or later, which has sys.monitoring")
-    raised = Tally("python.exceptions", "type")
+    raised = tally("python.exceptions", "type")
     tool = _free_tool(monitoring)
-
-    def count(_: CodeType, __: int, error: BaseException) -> None:
-        trace = error.__traceback__
-        if trace is None or trace.tb_next is None:  # the event comes once for each frame
-            raised.count(type(error).__name__)
-
-    monitoring.register_callback(tool, monitoring.events.RAISE, count)
+    monitoring.register_callback(tool, monitoring.events.RAISE, raised.raised)
     monitoring.set_events(tool, monitoring.events.RAISE)
+
+    def undo() -> bool:
+        monitoring.set_events(tool, 0)
+        monitoring.register_callback(tool, monitoring.events.RAISE, None)
+        monitoring.free_tool_id(tool)
+        return True
+
+    return undo
 
 
 def _free_tool(monitoring: ModuleType) -> int:

@@ -8,7 +8,7 @@ from functools import partial, wraps
 from weakref import ref
 
 from vmscope.counters.kinds import EVENTS, NONE
-from vmscope.instruments._table import Table
+from vmscope.instruments._table import Patches, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from vmscope.instruments._table import Row
+    from vmscope.instruments._table import Row, Undo
 
 ROWS: tuple[Row, ...] = tuple(
     (f"python.executors.{kind}.{name}", of, units, "event", "", "concurrent.futures", meaning.format(kind))
@@ -35,9 +35,15 @@ _EXECUTORS = {
 }
 
 
-def attach(module: ModuleType) -> None:
+_pools: dict[str, Pools] = {}
+
+
+def attach(module: ModuleType) -> Undo:
     executor, kind, workers, ended = _EXECUTORS[module.__name__]
-    Pools(getattr(module, executor), kind, workers, ended)
+    pools = _pools.get(kind)
+    if pools is None:
+        pools = _pools[kind] = Pools(kind, workers, ended)
+    return pools.watch(getattr(module, executor))
 
 
 class Pool:
@@ -54,7 +60,7 @@ class Pool:
 class Pools:
     """All executors of one kind; each is known from the first call on that it is given."""
 
-    def __init__(self, kind: type[Executor], name: str, workers: str, ended: str) -> None:
+    def __init__(self, name: str, workers: str, ended: str) -> None:
         table = Table(ROWS)
         self._workers = table.gauge(f"python.executors.{name}.workers")
         self._queued = table.gauge(f"python.executors.{name}.queued")
@@ -63,13 +69,12 @@ class Pools:
         self._lock = RLock()  # a signal handler or a destructor may use executors too
         self.forks = 0  # a parent's pools, whose workers a child does not have, have another number
         os.register_at_fork(after_in_child=self._after_fork)
-        self._wrap(kind)
 
     def _after_fork(self) -> None:
         self._lock = RLock()
         self.forks += 1
 
-    def _wrap(self, kind: type[Executor]) -> None:
+    def watch(self, kind: type[Executor]) -> Undo:
         pools = self
         submit: Any = kind.submit
         shutdown: Any = kind.shutdown
@@ -86,7 +91,10 @@ class Pools:
             if pool := self.__dict__.get("_vmscope_pool"):
                 pools.show(pool)
 
-        kind.submit, kind.shutdown = watched_submit, watched_shutdown  # type: ignore[method-assign]
+        patches = Patches()
+        patches.replace(kind, "submit", watched_submit)
+        patches.replace(kind, "shutdown", watched_shutdown)
+        return patches.undo
 
     def _submitted(self, executor: Executor) -> Pool:
         with self._lock:

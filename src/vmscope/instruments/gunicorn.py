@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import wraps
 
 from vmscope.instruments._http import ROWS as ROWS
+from vmscope.instruments._table import Patches
 from vmscope.instruments.wsgi import Middleware
 
 TYPE_CHECKING = False
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from vmscope.instruments._table import Undo
 
-def attach(base: ModuleType) -> None:
+
+def attach(base: ModuleType) -> Undo:
     load_wsgi = base.Worker.load_wsgi
 
     @wraps(load_wsgi)
@@ -22,4 +25,6 @@ def attach(base: ModuleType) -> None:
         if hasattr(self, "handle_request"):  # a worker without is an ASGI server's, with an ASGI application
             self.wsgi = Middleware(self.wsgi)
 
-    base.Worker.load_wsgi = watched
+    patches = Patches()
+    patches.replace(base.Worker, "load_wsgi", watched)
+    return patches.undo

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import wraps
 
 from vmscope.instruments._http import ROWS as ROWS
+from vmscope.instruments._table import Patches
 from vmscope.instruments.asgi import Middleware
 
 TYPE_CHECKING = False
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from vmscope.instruments._table import Undo
 
-def attach(config: ModuleType) -> None:
+
+def attach(config: ModuleType) -> Undo:
     load = config.Config.load
 
     @wraps(load)
@@ -21,4 +24,6 @@ def attach(config: ModuleType) -> None:
         load(self)
         self.loaded_app = Middleware(self.loaded_app)  # an ASGI 3 application, whatever interface it came with
 
-    config.Config.load = watched
+    patches = Patches()
+    patches.replace(config.Config, "load", watched)
+    return patches.undo

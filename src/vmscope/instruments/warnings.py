@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from vmscope.counters.kinds import EVENTS
-from vmscope.instruments._table import Tally
+from vmscope.instruments._table import Patches, tally
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from warnings import WarningMessage
 
-    from vmscope.instruments._table import Row
+    from vmscope.instruments._table import Row, Undo
 
 # fmt: off
 # ruff: noqa: E501
@@ -21,10 +21,10 @@ ROWS: tuple[Row, ...] = (
 # fmt: on
 
 
-def attach(_: ModuleType) -> None:
+def attach(_: ModuleType) -> Undo:
     import warnings  # not waited for: until it is imported, the interpreter shows warnings by itself
 
-    shown = Tally("python.warnings.shown", "category")
+    shown = tally("python.warnings.shown", "category")
     show = warnings._showwarnmsg  # type: ignore[attr-defined]
 
     # Here and not in showwarning: that one is the program's to replace, and whoever replaces it loses what tracemalloc
@@ -33,4 +33,6 @@ def attach(_: ModuleType) -> None:
         shown.count(message.category.__name__)
         show(message)
 
-    warnings._showwarnmsg = _showwarnmsg  # type: ignore[attr-defined]
+    patches = Patches()
+    patches.replace(warnings, "_showwarnmsg", _showwarnmsg)
+    return patches.undo

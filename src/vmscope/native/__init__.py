@@ -24,6 +24,7 @@ if not _wanted:
     from vmscope.native.mirror import *  # noqa: F403
     from vmscope.native.sampler import *  # noqa: F403
     from vmscope.native.slots import *  # noqa: F403
+    from vmscope.native.tally import *  # noqa: F403
     from vmscope.native.thread import *  # noqa: F403
     from vmscope.native.walk import *  # noqa: F403
 
