@@ -90,14 +90,15 @@ def test_stop_takes_them_out_of_the_program_and_start_puts_them_back() -> None:
             await asyncio.get_running_loop().run_in_executor(None, os.listdir, "/")
             sys.audit("family.event")
             warnings.warn("x")
-            try: int("x")
-            except ValueError: pass
+            try: raise Own
+            except Own: pass
+        class Own(Exception): pass
         def counted():
             asyncio.run(work())
             answer(tasks=values("python.asyncio.tasks.")["created"], warnings=values("python.warnings.shown")[""],
                    calls=values("python.executors.threads.")["completed"],
                    audit=values("python.audit.events{family=")['"family"}'],
-                   errors=values("python.exceptions{type=").get('"ValueError"}', 1))
+                   errors=values("python.exceptions{type=").get('"Own"}', 1))
         warnings.simplefilter("always")
         warnings.showwarning = lambda *_: None
         if sys.version_info < (3, 12): sys.monitoring = None
@@ -186,7 +187,8 @@ def test_near_the_recursion_limit_the_program_notices_nothing() -> None:
             answer(last=traceback.extract_tb(error.__traceback__)[-1].name)
     """
     same, last = run(code)
-    assert same == {"same": True, "kinds": ["ValueError", "none"]}
+    assert same["same"]
+    assert {"ValueError", "none"} <= set(same["kinds"])
     assert last == {"last": "endless"}
 
 
