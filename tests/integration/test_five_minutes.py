@@ -1,0 +1,216 @@
+"""docs/five-minutes.md, followed to the letter: each command is run, and what it says looks as it does on the page."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import vmscope
+from tests.support import JDK, PATIENCE
+
+pytest.importorskip("flask", reason="flask is in the dev group")
+pytest.importorskip("gunicorn", reason="gunicorn is in the dev group")
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "five-minutes.md").read_text(encoding="utf-8")
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Each command of the page, with what it said there."""
+    for block in re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
+        for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            first, *said = command.splitlines()
+            yield first, said
+
+
+SAID = dict(commands())
+SET_UP = ["make setup", "source .venv/bin/activate"]
+SERVER, CUSTOMERS, PS = (
+    next(command for command in SAID if command.startswith(start)) for start in ("vmscope run", "while", "vmscope ps")
+)
+WATCH = next(command for command in SAID if "--watch" in command)
+WRONG = [command for command in SAID if SAID[command][0:1] and SAID[command][0].startswith("vmscope: ")]
+PIDS = [int(line.split()[0]) for line in SAID[PS][1:]]  # the master's and its workers'
+
+
+def names(lines: list[str]) -> list[str]:
+    """The first column."""
+    return [line.split()[0] for line in lines]
+
+
+class Terminal:
+    """Where the page is followed: the repository's folder, with this Python's tools before others."""
+
+    def __init__(self, jdk: JDK, home: Path) -> None:
+        self._home = home
+        self.log = home / "access"
+        self.env = {
+            **os.environ,
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), str(jdk.bin), os.environ["PATH"]]),
+            "HOME": str(home),
+            "GUNICORN_CMD_ARGS": f"--access-logfile {self.log}",
+            "VMSCOPE_TOOL_OPTIONS": "",
+        }
+        self.port = 0
+        self.pids: list[int] = []
+
+    def typed(self, command: str) -> str:
+        """The command with this run's port and PIDs."""
+        for shown, pid in zip(PIDS, self.pids, strict=bool(self.pids)):
+            command = re.sub(rf"\b{shown}\b", str(pid), command)
+        return command.replace(":8000", f":{self.port}")
+
+    def start(self, command: str, output: Path | None = None) -> subprocess.Popen[bytes]:
+        with open(os.devnull if output is None else output, "wb") as file:
+            return subprocess.Popen(
+                ["bash", "-c", f"exec {command}" if output else command],
+                cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+            )  # fmt: skip
+
+    def run(self, command: str) -> list[str]:
+        run = subprocess.run(
+            ["bash", "-c", self.typed(command)],
+            cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, timeout=60, check=False,
+        )  # fmt: skip
+        return run.stdout.splitlines()
+
+
+def eventually(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def counts(pids: list[int]) -> dict[str, int]:
+    """The workers' numbers, added up."""
+    found: dict[str, int] = {}
+    for pid in pids:
+        with vmscope.vm(pid) as vm:
+            for name, value in vm.values().items():
+                if isinstance(value, int):
+                    found[name] = found.get(name, 0) + value
+    return found
+
+
+def children(pid: int) -> list[int]:
+    return sorted(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def published(pids: list[int]) -> bool:
+    try:
+        return "http.server.busy" in counts(pids)
+    except vmscope.VMScopeError:
+        return False
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+@pytest.fixture
+def terminal(jdk: JDK, tmp_path: Path) -> Terminal:
+    for tool in ("bash", "curl"):
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool}")
+    if not (Path(sys.executable).parent / "vmscope").exists():
+        pytest.skip("no vmscope beside this Python: it is not installed, only on the path")
+    return Terminal(jdk, tmp_path)
+
+
+def test_the_page(terminal: Terminal, tmp_path: Path) -> None:
+    todo = [command for command in SAID if command not in [*SET_UP, SERVER, CUSTOMERS, PS, WATCH, *WRONG]]
+    assert len(todo) >= 6
+    terminal.port = free_port()
+    log = tmp_path / "server"
+    server = terminal.start(terminal.typed(SERVER), log)
+    customers: subprocess.Popen[bytes] | None = None
+    try:
+        eventually(lambda: len(children(server.pid)) == 4, "four workers")
+        terminal.pids = [server.pid, *children(server.pid)]
+        workers = terminal.pids[1:]
+        eventually(lambda: all(published([pid]) for pid in workers), "they are published")
+        customers = terminal.start(terminal.typed(CUSTOMERS))
+        known = names(SAID[WATCH])[1:-1]
+        eventually(lambda: set(known) <= set(counts([workers[0]])), "the first worker had both kinds of orders")
+        eventually(lambda: 'http.server.requests{method="GET",status="4xx"}' in counts([workers[0]]), "and an error")
+
+        listed = {line.split()[0]: line.split() for line in terminal.run(PS)}
+        assert listed["PID"] == SAID[PS][0].split()
+        assert {listed[str(pid)][-1] for pid in terminal.pids} == {"gunicorn"}
+        for command in todo:
+            follow(terminal, command)
+        frame = "\n".join(terminal.run(f"timeout -s INT 2.5 {WATCH}")).split("\n\n")[-1].splitlines()
+        assert names(frame) == names(SAID[WATCH])[:-1]
+        customers.terminate()
+        customers.wait(PATIENCE)
+        agree(terminal, workers)
+    finally:
+        for process, number in ((customers, signal.SIGTERM), (server, signal.SIGINT)):
+            if process is not None:
+                process.send_signal(number)
+                process.wait(PATIENCE)
+    assert server.returncode == 0, log.read_text()
+    assert [pid for pid in terminal.pids if any(Path("/tmp").glob(f"hsperfdata_*/{pid}"))] == []
+
+
+def follow(terminal: Terminal, command: str) -> None:
+    lines, said = terminal.run(command), SAID[command]
+    if command.startswith(("vmscope stat", "jstat")):
+        assert lines[0].split() == said[0].split()
+        assert len(lines) == len(said)
+        assert [len(line.split()) for line in lines] == [len(line.split()) for line in said]
+    elif command.startswith("vmscope counters"):
+        assert names(lines) == names(said)
+    elif command.startswith("jcmd"):
+        assert [line.partition("=")[0] for line in lines] == [line.partition("=")[0] for line in said]
+    else:
+        assert command.startswith("python -c")
+        assert int(lines[0]) > 0
+
+
+def agree(terminal: Terminal, workers: list[int]) -> None:
+    """The counters with the server's own log, a line a request."""
+
+    def logged(status: str = "") -> int:
+        return len(re.findall(rf'HTTP/1.1" {status}', terminal.log.read_text()))
+
+    eventually(lambda: counts(workers)["http.server.requests"] == logged(), "as many requests as the log has lines")
+    eventually(lambda: counts(workers)["http.server.time.sum"] > counts(workers)["shop.pricing.sum"], "time as well")
+    found = counts(workers)
+    orders = sum(found.get(f'shop.orders{{size="{size}"}}', 0) for size in ("large", "small"))
+    prices = sum(count for name, count in found.items() if name.startswith("shop.pricing.bucket"))
+    assert orders == prices == logged("200") == found['http.server.requests{method="GET",status="2xx"}']
+    assert logged("404") == found['http.server.requests{method="GET",status="4xx"}'] > 0
+    assert found["http.server.active"] == found["http.server.busy"] == 0
+
+
+def test_what_the_page_shows_as_wrong(terminal: Terminal) -> None:
+    assert len(WRONG) == 2
+    for command in WRONG:
+        assert terminal.run(command) == SAID[command]
+
+
+def test_the_pages_that_lead_there() -> None:
+    assert "docs/five-minutes.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "five-minutes.md" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+
+
+def test_the_program_on_the_page_is_the_example() -> None:
+    source = (ROOT / "examples" / "flask_service.py").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    assert [block for block in blocks if block not in source] == []
