@@ -36,7 +36,8 @@ format: setup ## let ruff put things right
 types: setup ## mypy, strict, tests included
 	$(python) -m mypy $(typed)
 
-bench: setup ## the benchmarks, as ratios in one run
+bench: ## the benchmarks, as ratios in one run
+	@scripts/setup bench
 	$(python) -m benchmarks $(ARGS)
 
 docs: ## the documentation, into docs/_build; a warning is an error

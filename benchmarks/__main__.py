@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from benchmarks import autostart, fork, imports, listing, regions, report, startup, updates, views, world
+from benchmarks import autostart, fork, imports, listing, peers, regions, report, startup, updates, views, world
 from benchmarks.measure import Figure
 
 GROUPS = {
@@ -18,6 +18,7 @@ GROUPS = {
     "autostart": autostart.figures,
     "fork": fork.figures,
     "updates": updates.figures,
+    "peers": peers.figures,
 }
 NAMES = (*GROUPS, "imports")
 
@@ -73,7 +74,7 @@ def several(versions: list[str], options: argparse.Namespace) -> int:
         if missing.stdout.strip():
             print(f"CPython {version} is not found here", file=sys.stderr)
             continue
-        subprocess.run([setup], env=environment, cwd=world.ROOT, check=True)
+        subprocess.run([setup, "bench"], env=environment, cwd=world.ROOT, check=True)
         command = [f"{world.ROOT}/{folder}/bin/python", "-m", "benchmarks", "--rounds", str(options.rounds)]
         status |= subprocess.run([*command, *options.names], cwd=world.ROOT).returncode
         found.append(version)

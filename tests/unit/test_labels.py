@@ -50,6 +50,16 @@ def test_a_child_is_made_once(counter: Any) -> None:
     ]
 
 
+def test_any_values_at_one_place_of_a_program(counter: Any) -> None:
+    """Texts made anew for each call, equal to others or not, whose memory is used again and again."""
+    found: dict[tuple[str, str], Any] = {}
+    for number in range(5_000):
+        one, two = str(number * 7 % 40), "x" * (number % 11)
+        child = counter.labels(one=one, two=two)
+        assert found.setdefault((one, two), child) is child
+    assert len(set(found.values())) == len(found) == len(counter.made) == 440
+
+
 def test_values_are_texts(counter: Any) -> None:
     class Text(str):
         def __hash__(self) -> int:

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.implementations import both
+from vmscope import native as native_package
+from vmscope.counters.kinds import Counter, Gauge, Histogram, Text
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
@@ -172,3 +174,33 @@ def test_a_subclass_takes_arguments_of_its_own(native: Any) -> None:
     counter = Named("a")
     counter.inc()
     assert (counter.name, counter.value) == ("a", 1)
+
+
+def test_a_subclass_may_have_methods_of_its_own(native: Any) -> None:
+    class Loud(native.CounterSlot):  # type: ignore[misc]
+        def inc(self) -> None:
+            self.add(10)
+
+    class Louder(Loud):
+        pass
+
+    class Quiet(Louder):
+        def add(self, amount: int) -> None:
+            super().add(amount // 10)
+
+    values = []
+    for kind in (Loud, Louder, Quiet):
+        counter = kind()
+        counter.inc()
+        values.append(counter.value)
+    assert values == [10, 10, 1]
+
+
+@pytest.mark.parametrize("kind", [Counter, Gauge, Histogram, Text])
+def test_the_fast_call_of_a_method_in_c_is_for_objects_of_its_own_type(kind: type) -> None:
+    """The interpreter takes it where an object's type is just the one that the method's descriptor names."""
+    if native_package.IMPLEMENTATION != "c":
+        pytest.skip("the extension is not built, or VMSCOPE_NATIVE=0")
+    updates = [getattr(kind, name) for name in ("inc", "dec", "add", "set", "observe") if hasattr(kind, name)]
+    assert updates
+    assert all(update.__objclass__ is kind for update in updates)

@@ -19,7 +19,7 @@ typedef struct {
 static void
 add(LongSlot *slot, int64_t amount)
 {
-    atomic_fetch_add_explicit(&slot->value, amount, memory_order_relaxed);
+    vmscope_add(&slot->value, amount);
 }
 
 static void

@@ -52,8 +52,8 @@ observe(HistogramSlot *self, double x)
     if (!(amount >= -0x1p63 && amount < 0x1p63)) { /* nan fails too */
         return refuse(x);
     }
-    atomic_fetch_add_explicit(&self->cells[1 + bucket_of(self, x)], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&self->cells[0], llrint(amount), memory_order_relaxed);
+    vmscope_add(&self->cells[1 + bucket_of(self, x)], 1);
+    vmscope_add(&self->cells[0], llrint(amount));
     return 0;
 }
 
@@ -358,6 +358,7 @@ static PyMethodDef histogram_methods[] = {
      "A context manager or decorator that observes the seconds from its begin to its end."},
     {"labels", (PyCFunction)(void (*)(void))histogram_labels, METH_FASTCALL | METH_KEYWORDS, VMSCOPE_LABELS_DOC},
     {"_reset", histogram_reset, METH_NOARGS, "Back to zero: for forked children."},
+    VMSCOPE_INIT_SUBCLASS,
     {NULL},
 };
 

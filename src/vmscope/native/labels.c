@@ -2,14 +2,26 @@
  *
  * The keyword names of a call come as one tuple, the same object each time at one place of a program. Below it
  * stands a dict for each value but the last, whose dict has the children. Nothing is ever removed, so a borrowed
- * reference is good for as long as the parent lives. */
+ * reference is good for as long as the parent lives. In front of the dicts, what was asked for lately is known by
+ * its objects alone: at one place of a program the values are mostly the same objects too. */
 #include "native.h"
 
 #define MAX_CHILDREN 2000 /* sets of labels of one slot that are remembered; labels.py has the same */
 
+#define RECENT 16
+#define RECENT_VALUES 2
+
+/* Names and values are strong references, so that no other object can have their address; the child is borrowed. */
+typedef struct {
+    PyObject *names, *values[RECENT_VALUES], *child;
+} Recent;
+
 struct Children {
     PyObject *by_names;
     _Atomic uint32_t count;
+#ifndef Py_GIL_DISABLED /* without the GIL, others would read what is being replaced */
+    Recent recent[RECENT];
+#endif
 };
 
 static Children *
@@ -42,9 +54,45 @@ vmscope_free_children(_Atomic(Children *) *where)
 {
     Children *children = atomic_load(where);
     if (children != NULL) {
+#ifndef Py_GIL_DISABLED
+        for (size_t i = 0; i < RECENT; i++) {
+            Py_XDECREF(children->recent[i].names);
+            Py_XDECREF(children->recent[i].values[0]);
+            Py_XDECREF(children->recent[i].values[1]);
+        }
+#endif
         Py_DECREF(children->by_names);
         PyMem_Free(children);
     }
+}
+
+/* Where a call with these names and values, one or two, stands if it was made lately. */
+static inline Recent *
+recent_of(Children *children, PyObject *names, PyObject *first, PyObject *second)
+{
+#ifdef Py_GIL_DISABLED
+    (void)children, (void)names, (void)first, (void)second;
+    return NULL;
+#else
+    uintptr_t mixed = ((uintptr_t)names >> 4) + ((uintptr_t)first >> 4) + ((uintptr_t)second >> 4) * 3;
+    return &children->recent[(mixed ^ mixed >> 4) % RECENT];
+#endif
+}
+
+static inline int
+is_recent(const Recent *recent, PyObject *names, PyObject *first, PyObject *second)
+{
+    return recent != NULL && recent->names == names && recent->values[0] == first && recent->values[1] == second;
+}
+
+static void
+make_recent(Recent *recent, PyObject *names, PyObject *first, PyObject *second, PyObject *child)
+{
+    Recent before = *recent;
+    *recent = (Recent){Py_NewRef(names), {Py_NewRef(first), Py_XNewRef(second)}, child};
+    Py_XDECREF(before.names); /* when all is in its place, whatever a destructor may do */
+    Py_XDECREF(before.values[0]);
+    Py_XDECREF(before.values[1]);
 }
 
 /* A borrowed reference, or NULL, with an exception or without. */
@@ -133,7 +181,7 @@ PyObject *
 vmscope_labels(PyObject *self, _Atomic(Children *) *where, PyObject *const *values, Py_ssize_t positional,
                PyObject *names)
 {
-    if (positional != 0 || names == NULL) {
+    if (positional != 0 || names == NULL || PyTuple_GET_SIZE(names) == 0) {
         PyErr_SetString(PyExc_TypeError, "labels() takes one label at least, and each as name=value");
         return NULL;
     }
@@ -142,6 +190,11 @@ vmscope_labels(PyObject *self, _Atomic(Children *) *where, PyObject *const *valu
         return NULL;
     }
     Py_ssize_t count = PyTuple_GET_SIZE(names);
+    PyObject *second = count == 2 ? values[1] : NULL;
+    Recent *recent = count <= RECENT_VALUES ? recent_of(children, names, values[0], second) : NULL;
+    if (is_recent(recent, names, values[0], second)) {
+        return Py_NewRef(recent->child);
+    }
     for (Py_ssize_t i = 0; i < count; i++) {
         if (!PyUnicode_CheckExact(values[i])) {
             PyObject *texts = as_texts(values, count);
@@ -153,5 +206,12 @@ vmscope_labels(PyObject *self, _Atomic(Children *) *where, PyObject *const *valu
             return child;
         }
     }
-    return find_or_make(self, children, names, values, count);
+    PyObject *child = find(children->by_names, names, values, count);
+    if (child == NULL) {
+        return PyErr_Occurred() ? NULL : make(self, children, names, values, count);
+    }
+    if (recent != NULL) {
+        make_recent(recent, names, values[0], second, child);
+    }
+    return Py_NewRef(child);
 }

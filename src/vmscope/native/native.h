@@ -114,6 +114,25 @@ typedef struct {
 /* Sets the text to `length` bytes of UTF-8, at most the capacity. */
 void vmscope_text_store(TextSlot *slot, const char *bytes, size_t length);
 
+/* Adds to a cell, wrapping around. Whoever adds has the GIL where there is one: nobody else adds between the load and
+ * the store, which a reader without the GIL sees whole; a locked instruction would cost a third of the call. */
+static inline void
+vmscope_add(_Atomic int64_t *cell, int64_t amount)
+{
+#ifdef Py_GIL_DISABLED
+    atomic_fetch_add_explicit(cell, amount, memory_order_relaxed);
+#else
+    uint64_t before = (uint64_t)atomic_load_explicit(cell, memory_order_relaxed);
+    atomic_store_explicit(cell, (int64_t)(before + (uint64_t)amount), memory_order_relaxed);
+#endif
+}
+
+/* __init_subclass__ of the slots: METH_CLASS | METH_NOARGS. A subclass gets method descriptors of its own for what it
+ * inherits: the interpreter's fast call of a method in C is for objects of the very type that the descriptor names. */
+PyObject *vmscope_init_subclass(PyObject *subclass, PyObject *ignored);
+
+#define VMSCOPE_INIT_SUBCLASS {"__init_subclass__", vmscope_init_subclass, METH_CLASS | METH_NOARGS, NULL}
+
 /* Copies the text, padded with NULs to word_count words; 0, or -1 when a writer was at work. */
 int vmscope_text_copy(const TextSlot *slot, uint64_t *out);
 

@@ -1,11 +1,42 @@
 /* The live values: one aligned 64-bit word for a number, a guarded buffer for a text.
  *
- * An update is one atomic operation on memory that belongs to the object itself, so it is exact under
+ * An update is one atomic operation (vmscope_add) on memory that belongs to the object itself, so it is exact under
  * any number of threads, in signal handlers and destructors, before a region exists and after it went.
  * Sums wrap around at 64 bits, as Java's do. */
 #include "native.h"
 
 #include <string.h>
+
+PyObject *
+vmscope_init_subclass(PyObject *subclass, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *bases = ((PyTypeObject *)subclass)->tp_mro;
+    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(bases); i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(bases, i);
+        PyObject *name, *method, *own;
+        Py_ssize_t position = 0;
+        while (PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE) && PyDict_Next(base->tp_dict, &position, &name, &method)) {
+            if (!Py_IS_TYPE(method, &PyMethodDescr_Type)) {
+                continue;
+            }
+            PyObject *found = PyObject_GetAttr(subclass, name); /* another, where a class in between has its own */
+            Py_XDECREF(found);
+            if (found == NULL) {
+                return NULL;
+            }
+            if (found != method) {
+                continue;
+            }
+            own = PyDescr_NewMethod((PyTypeObject *)subclass, ((PyMethodDescrObject *)method)->d_method);
+            if (own == NULL || PyObject_SetAttr(subclass, name, own) < 0) {
+                Py_XDECREF(own);
+                return NULL;
+            }
+            Py_DECREF(own);
+        }
+    }
+    Py_RETURN_NONE;
+}
 
 /* -- numbers -------------------------------------------------------------------------------------- */
 
@@ -62,14 +93,14 @@ long_labels(PyObject *self, PyObject *const *values, Py_ssize_t positional, PyOb
 static PyObject *
 long_inc(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    atomic_fetch_add_explicit(&((LongSlot *)self)->value, 1, memory_order_relaxed);
+    vmscope_add(&((LongSlot *)self)->value, 1);
     Py_RETURN_NONE;
 }
 
 static PyObject *
 long_dec(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
-    atomic_fetch_sub_explicit(&((LongSlot *)self)->value, 1, memory_order_relaxed);
+    vmscope_add(&((LongSlot *)self)->value, -1);
     Py_RETURN_NONE;
 }
 
@@ -80,7 +111,7 @@ long_add(PyObject *self, PyObject *amount)
     if (as_int64(amount, &value) < 0) {
         return NULL;
     }
-    atomic_fetch_add_explicit(&((LongSlot *)self)->value, value, memory_order_relaxed);
+    vmscope_add(&((LongSlot *)self)->value, value);
     Py_RETURN_NONE;
 }
 
@@ -95,7 +126,7 @@ counter_add(PyObject *self, PyObject *amount)
         PyErr_SetString(PyExc_ValueError, "a counter only grows: add() takes no negative amount");
         return NULL;
     }
-    atomic_fetch_add_explicit(&((LongSlot *)self)->value, value, memory_order_relaxed);
+    vmscope_add(&((LongSlot *)self)->value, value);
     Py_RETURN_NONE;
 }
 
@@ -127,6 +158,7 @@ static PyMethodDef long_methods[] = {
     {"_restore", long_set, METH_O, "Puts a value back, whatever the kind."},
     {"_reset", long_reset, METH_NOARGS, "Back to zero: for forked children."},
     {"labels", (PyCFunction)(void (*)(void))long_labels, METH_FASTCALL | METH_KEYWORDS, VMSCOPE_LABELS_DOC},
+    VMSCOPE_INIT_SUBCLASS,
     {NULL},
 };
 
@@ -320,6 +352,7 @@ text_capacity(PyObject *self, void *Py_UNUSED(closure))
 static PyMethodDef text_methods[] = {
     {"set", text_set, METH_O,
      "Sets the text, as UTF-8; one that is too long is cut between characters, at a NUL in any case."},
+    VMSCOPE_INIT_SUBCLASS,
     {NULL},
 };
 
