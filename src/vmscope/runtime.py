@@ -153,7 +153,7 @@ class VirtualMachine:
         if region.file is not None:
             self._start_mirror(region)
         self._arm(region)
-        self._start_sampler()
+        self._start_sampler(region)
 
     def _publish(self, region: Region) -> None:
         """Gives the region a file, or notes why it has none."""
@@ -198,13 +198,14 @@ class VirtualMachine:
         """Whether a signal that ends processes came, was acted on, and did not end this one."""
         return self._armed and not native.is_armed()
 
-    def _start_sampler(self) -> None:
+    def _start_sampler(self, region: Region) -> None:
         interval = self.flags.number("PerfDataSamplingInterval") * _MS
-        if interval and self._standard is not None:
-            try:
-                self._standard.watch(interval)
-            except OSError as error:
-                self._log("debug", "no thread can be started to sample counters: %s", error.strerror)
+        if not interval or self._standard is None or (region.file is None and not self._save_path()):
+            return  # nobody would see what it finds
+        try:
+            self._standard.watch(interval)
+        except (OSError, RuntimeError) as error:  # RuntimeError: another interpreter of this process has one
+            self._log("debug", "no thread can be started to sample counters: %s", error)
 
     # -- the end
 

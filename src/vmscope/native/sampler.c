@@ -15,7 +15,7 @@
 #define IDLE_INTERVAL (500 * MS) /* two looks a second at the CPU clock while the program stands still */
 #define IDLE_CPU 50000         /* ns of the program's CPU that are not worth a visit */
 #define SLOW_PERIOD (250 * MS) /* what takes longer the more there is: four times a second at most, */
-#define SLOW_FACTOR 200        /* and a pause of so many times what it took, hence 0.5 % of a core */
+#define SLOW_FACTOR 200        /* and a pause of so many times its CPU time, hence 0.5 % of a core */
 #define SMOOTHING 0.125        /* weight of a visit in the contention estimate */
 
 /* Each field of a sample: its name in the catalogue's `feed`. */
@@ -120,16 +120,14 @@ nanoseconds(struct timeval time)
 static int64_t
 program_cpu(void)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec - vmscope_own_cpu();
+    return vmscope_clock(CLOCK_PROCESS_CPUTIME_ID) - vmscope_own_cpu();
 }
 
 /* What takes longer the larger the process is. */
 static void
 read_slow(Sampler *self, Thread *thread)
 {
-    int64_t start = vmscope_now();
+    int64_t start = vmscope_clock(CLOCK_THREAD_CPUTIME_ID);
     int64_t files = vmscope_count_files(thread == NULL);
     if (files >= 0) {
         put(self, FILES, files);
@@ -153,8 +151,8 @@ read_slow(Sampler *self, Thread *thread)
     put(self, MALLOC_CAPACITY, (int64_t)(heap.arena + heap.hblkhd));
     put(self, MALLOC_MAPPED, (int64_t)heap.hblkhd);
 #endif
-    int64_t end = vmscope_now(), pause = (end - start) * SLOW_FACTOR;
-    self->slow_due = end + (pause > SLOW_PERIOD ? pause : SLOW_PERIOD);
+    int64_t pause = (vmscope_clock(CLOCK_THREAD_CPUTIME_ID) - start) * SLOW_FACTOR;
+    self->slow_due = vmscope_now() + (pause > SLOW_PERIOD ? pause : SLOW_PERIOD);
 }
 
 /* `thread` is NULL when the program itself asks: then all is read. */

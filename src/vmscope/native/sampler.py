@@ -9,7 +9,8 @@ import gc
 import os
 import resource
 import sys
-from time import monotonic_ns, process_time_ns, sleep
+from _thread import _count
+from time import monotonic_ns, process_time_ns, sleep, thread_time_ns
 
 from vmscope.native.slots import LongSlot
 from vmscope.native.thread import Own, Thread
@@ -127,12 +128,13 @@ class Sampler(Thread):
         try:
             with open("/proc/self/statm", "rb") as file:
                 size, resident = file.read().split()[:2]
-            now = monotonic_ns()
-            if now >= self._slow_due:
+            if monotonic_ns() >= self._slow_due:
+                began = thread_time_ns()
                 self._put("files.open", len(os.listdir("/proc/self/fd")) - 1)  # without that of listdir
                 with open("/proc/self/status", "rb") as file:  # getrusage would tell of the program before exec too
                     self._put("memory.peak", int(file.read().partition(b"\nVmHWM:")[2].split()[0]) * 1024)
-                self._slow_due = now + max(_SLOW_PERIOD, (monotonic_ns() - now) * _SLOW_FACTOR)
+                pause = (thread_time_ns() - began) * _SLOW_FACTOR
+                self._slow_due = monotonic_ns() + max(_SLOW_PERIOD, pause)
         except OSError:
             return  # no /proc
         page = os.sysconf("SC_PAGE_SIZE")
@@ -164,8 +166,7 @@ class Sampler(Thread):
 
     def _read_threads(self) -> None:
         """Threads that came and went between two samples are not seen."""
-        frames = sys._current_frames()
-        live = len(frames) - Own.threads
+        live = 1 + _count() - Own.threads  # sys._current_frames() would touch other interpreters' objects
         self._started += max(0, live - self._live)
         self._live = live
         self._peak = max(self._peak, live)

@@ -36,8 +36,8 @@ _Atomic int64_t vmscope_own_states;
 
 _Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_on_own_thread;
 
-static int64_t
-clock_now(clockid_t clock)
+int64_t
+vmscope_clock(clockid_t clock)
 {
     struct timespec time;
     clock_gettime(clock, &time);
@@ -47,7 +47,7 @@ clock_now(clockid_t clock)
 int64_t
 vmscope_now(void)
 {
-    return clock_now(CLOCK_MONOTONIC);
+    return vmscope_clock(CLOCK_MONOTONIC);
 }
 
 int64_t
@@ -59,7 +59,7 @@ vmscope_own_cpu(void)
 static struct timespec
 deadline_after(clockid_t clock, int64_t nanoseconds)
 {
-    int64_t deadline = clock_now(clock) + nanoseconds;
+    int64_t deadline = vmscope_clock(clock) + nanoseconds;
     return (struct timespec){.tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000)};
 }
 
@@ -77,7 +77,7 @@ vmscope_thread_unshare_files(void)
 static void
 account(Thread *self)
 {
-    int64_t cpu = clock_now(CLOCK_THREAD_CPUTIME_ID);
+    int64_t cpu = vmscope_clock(CLOCK_THREAD_CPUTIME_ID);
     atomic_fetch_add_explicit(&own_cpu, cpu - self->cpu, memory_order_relaxed);
     self->cpu = cpu;
 }

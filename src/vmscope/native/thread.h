@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* The process has at most one running thread of each kind. In this order: what the first calls may start the others. */
 typedef enum { LATER_THREAD, MIRROR_THREAD, SAMPLER_THREAD, THREAD_KINDS } ThreadKind;
@@ -31,7 +32,8 @@ typedef struct {
     _Atomic int error;                                 /* errno of the last failure: a start, or the owner's work */
 } Thread;
 
-int64_t vmscope_now(void); /* CLOCK_MONOTONIC, ns */
+int64_t vmscope_clock(clockid_t clock); /* ns */
+int64_t vmscope_now(void);                /* CLOCK_MONOTONIC, ns */
 
 /* ns of CPU that vmscope's own threads have used. */
 int64_t vmscope_own_cpu(void);
