@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 
+from tool_tables import tool_interface
+
 import vmscope.cli
 from vmscope.cli import COMMANDS
 from vmscope.counters.catalogue import CATALOGUE
@@ -91,6 +93,7 @@ def pages() -> Iterator[tuple[Path, str, str]]:
     yield DOCS / "counters.md", "Counters", counters(CATALOGUE)
     yield DOCS / "instruments.md", "Instruments", instruments()
     yield DOCS / "options.md", "VM options", options()
+    yield DOCS / "tool-interface.md", "The tool interface", tool_interface(table)
     for name, purpose in COMMANDS:
         if not (Path(vmscope.cli.__file__).parent / f"{name}.py").exists():
             continue

@@ -11,6 +11,9 @@ import pytest
 from vmscope.cli import COMMANDS
 from vmscope.counters.catalogue import CATALOGUE
 from vmscope.flags import FLAGS
+from vmscope.tool.capabilities import Capability
+from vmscope.tool.events import EVENTS
+from vmscope.tool.functions import BY_METHOD
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,8 +26,15 @@ def test_the_generated_parts_are_up_to_date() -> None:
 
 @pytest.mark.parametrize(
     ("page", "names"),
-    [("counters.md", [row[0] for row in CATALOGUE]), ("options.md", [row[0] for row in FLAGS])],
-    ids=["counters", "options"],
+    [
+        ("counters.md", [row[0] for row in CATALOGUE]),
+        ("options.md", [row[0] for row in FLAGS]),
+        (
+            "tool-interface.md",
+            [*BY_METHOD, *(name.lower() for name in Capability.__members__), *(row[1] for row in EVENTS)],
+        ),
+    ],
+    ids=["counters", "options", "tool interface"],
 )
 def test_a_page_names_each(page: str, names: list[str]) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ OTHERS_CPU = "time.pthread_getcpuclockid"
 
 WHY_NOT = {
     MONITORING: "sys.monitoring came with 3.12",
-    TRACER: "an allocation can be traced without taking the allocator away from tracemalloc since 3.13",
+    TRACER: "PyRefTracer came with 3.13",
     OWN_CPU: "this system has no CPU clock of a thread",
     OTHERS_CPU: "this system has no CPU clock of another thread",
 }

@@ -17,28 +17,44 @@ if TYPE_CHECKING:
 class General(Base):
     @function
     def get_phase(self) -> Phase:
-        """The phase of the VM's life, as this environment sees it."""
+        """The phase of the VM's life, as this environment sees it.
+
+        CPython: what start and exit of vmscope have gone through; LIVE from the first moment where it starts late.
+        """
         return Phase(self.phase())
 
     @function
     def get_version_number(self) -> int:
-        """The newest version that is offered, whatever this environment asked for."""
+        """The newest version that is offered, whatever this environment asked for.
+
+        CPython: 25's, 0x30190000.
+        """
         return int(Version.CURRENT)
 
     @function
     def get_error_name(self, error: int) -> str:
-        """`JVMTI_ERROR_WRONG_PHASE` for 112. IllegalArgument for a number that no error has."""
+        """`JVMTI_ERROR_WRONG_PHASE` for 112. IllegalArgument for a number that no error has.
+
+        CPython: the table.
+        """
         return f"JVMTI_ERROR_{Error(error).name}"
 
     @function
     def get_potential_capabilities(self) -> CapabilitySet:
-        """What this environment holds, and what it could add now."""
+        """What this environment holds, and what it could add now.
+
+        CPython: HotSpot's rules on CPython's own sets, which follow from its mechanisms.
+        Differs: nearly everything can be had in LIVE; what a JVM has in ONLOAD only, for its optimizer's sake, too.
+        """
         with self.host.lock:
             return CapabilitySet(bits=self.host.rules.potential(self.held, self.prohibited, self.phase()))
 
     @function
     def add_capabilities(self, capabilities: Capabilities) -> None:
-        """All of them or none: NotAvailable when one cannot be had, or another environment holds it alone."""
+        """All of them or none: NotAvailable when one cannot be had, or another environment holds it alone.
+
+        CPython: HotSpot's rules.
+        """
         desired = int(CapabilitySet(capabilities))
         with self.host.lock:
             self.held = self.host.rules.add(self.held, self.prohibited, desired, self.phase())
@@ -46,7 +62,10 @@ class General(Base):
 
     @function
     def relinquish_capabilities(self, capabilities: Capabilities) -> None:
-        """Gives back those of them that it holds."""
+        """Gives back those of them that it holds.
+
+        CPython: HotSpot's rules. An event that is enabled stays enabled.
+        """
         undesired = int(CapabilitySet(capabilities))
         with self.host.lock:
             self.held = self.host.rules.relinquish(self.held, undesired)
@@ -54,22 +73,34 @@ class General(Base):
 
     @function
     def get_capabilities(self) -> CapabilitySet:
-        """What it holds."""
+        """What it holds.
+
+        CPython: a set that iterates in bit order.
+        """
         return CapabilitySet(bits=self.host.rules.copy(self.held))
 
     @function
     def get_environment_local_storage(self) -> object:
-        """What was set last; None before."""
+        """What was set last; None before.
+
+        CPython: an attribute.
+        """
         return self.storage
 
     @function
     def set_environment_local_storage(self, data: object) -> None:
-        """Keeps one object of the agent's own."""
+        """Keeps one object of the agent's own.
+
+        CPython: an attribute; the object lives until it is replaced or the environment disposed of.
+        """
         self.storage = data
 
     @function
     def dispose_environment(self) -> None:
-        """Ends it: no event comes any more, capabilities are free again, any later call is InvalidEnvironment."""
+        """Ends it: no event comes any more, capabilities are free again, any later call is InvalidEnvironment.
+
+        CPython: what it kept is released at once.
+        """
         with self.host.lock:
             self.disposed = True
             self.callbacks = {}

@@ -25,7 +25,10 @@ class Notification(Base):
     @function
     def set_event_callbacks(self, callbacks: Mapping[Event, Callable[..., object] | None] | None) -> None:
         """Replaces all callbacks; None, or no entry, is none. Each is called with the environment, then what its
-        event tells (`tool.events.EVENTS`). InvalidEventType, IllegalArgument for what cannot be called."""
+        event tells (`tool.events.EVENTS`). InvalidEventType, IllegalArgument for what cannot be called.
+
+        CPython: a dictionary of callables by event.
+        """
         new: dict[int, Callable[..., object]] = {}
         for event, callback in (callbacks or {}).items():
             if event not in KINDS:
@@ -47,6 +50,10 @@ class Notification(Base):
 
         In this order: InvalidEventType; MustPossessCapability, when enabling; InvalidThread, ThreadNotAlive;
         IllegalArgument for a thread where the event is for all threads only.
+
+        CPython: a set of events for all threads, and one for each thread that was named.
+        Differs: the order is that of JDK 25 (17 looks at the thread first); the numbers between the events are no
+        events, where HotSpot takes all from 49 to 86.
         """
         kind = KINDS[event_type]
         with self.host.lock:
@@ -67,9 +74,9 @@ class Notification(Base):
 
     @function
     def generate_events(self, event_type: Event) -> None:
-        """Sends again what happened before: nothing, as CPython has neither of the two events that this is for.
+        """Sends again what happened before. IllegalArgument for any event but those two that a JVM can send again.
 
-        IllegalArgument for any other event.
+        CPython: it has neither of the two, so that nothing is sent.
         """
         if event_type == Event.COMPILED_METHOD_LOAD:
             raise MustPossessCapability("no environment can hold CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS here")

@@ -1,0 +1,112 @@
+"""The tables of docs/tool-interface.md: functions, events, capabilities and errors, out of the table in the code.
+
+What stands in a method's docstring after `CPython:` is the function's mechanism, after `Differs:` what a JVM does
+otherwise; both go to the end of their paragraph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from vmscope.tool.capabilities import Capability
+from vmscope.tool.codes import Error, Phase, Phases
+from vmscope.tool.cpython import MECHANISMS, WHY_NOT, CapabilitySets, capability_sets, features_of
+from vmscope.tool.environment import Environment
+from vmscope.tool.errors import ERRORS
+from vmscope.tool.events import EVENTS
+from vmscope.tool.functions import BY_METHOD, SINCE, SLOTS, Function
+from vmscope.tool.impossible import Impossible
+
+Table = Callable[..., str]
+FUNCTION_COLUMNS = ("slot", "function", "phases", "capability", "state", "on CPython", "other than a JVM")
+CAPABILITY_COLUMNS = ("bit", "capability", "3.11", "3.12", "3.13", "3.14+", "mechanism, or why none")
+VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14))
+
+
+def tool_interface(table: Table) -> str:
+    """The page's generated part; `table` makes a Markdown table of rows, the heading first."""
+    parts = [
+        ("Functions", FUNCTION_COLUMNS, functions()),
+        ("Events", ("number", "event", "phases", "capability", "for one thread", "callback gets"), events()),
+        (
+            "Capabilities",
+            ("bit", "capability", "3.11", "3.12", "3.13", "3.14+", "mechanism, or why none"),
+            capabilities(),
+        ),
+        ("Errors", ("code", "JVM TI's name", "class", "meaning"), errors()),
+    ]
+    return "\n".join(f"## {title}\n\n{table(heading, *rows)}" for title, heading, rows in parts)
+
+
+def functions() -> Iterable[tuple[str, ...]]:
+    by_slot = {function.slot: function for function in BY_METHOD.values()}
+    for slot in range(1, SLOTS + 1):
+        function = by_slot.get(slot)
+        if function is None:
+            yield (str(slot), "reserved", "", "", "", "", "")
+            continue
+        name = f"`{function.method}`" + (f" (since {SINCE[slot]})" if slot in SINCE else "")
+        state, mechanism, difference = implementation(function)
+        yield (str(slot), name, phases(function.phases), capability(function.capability), state, mechanism, difference)
+
+
+def implementation(function: Function) -> tuple[str, str, str]:
+    """State, mechanism and difference."""
+    method = getattr(Environment, function.method, None)
+    if method is None:
+        return "not yet", "", ""
+    text = method.__doc__ or ""
+    if hasattr(Impossible, function.method):
+        return "cannot be", "none: " + text.partition(": ")[2].rstrip("."), ""
+    return "works", after("CPython:", text), after("Differs:", text)
+
+
+def after(mark: str, docstring: str) -> str:
+    """The paragraph that begins with the mark, on one line, without the mark; "" when there is none."""
+    for paragraph in re.split(r"\n\s*\n|\n\s*(?=CPython:|Differs:)", docstring):
+        if paragraph.strip().startswith(mark):
+            return " ".join(paragraph.strip().removeprefix(mark).split()).rstrip(".")
+    return ""
+
+
+def phases(bits: int) -> str:
+    if bits == Phases.ANY:
+        return "any"
+    order = (Phase.ONLOAD, Phase.PRIMORDIAL, Phase.START, Phase.LIVE, Phase.DEAD)
+    return ", ".join(phase.name for phase in order if bits >> phase & 1)
+
+
+def capability(number: int | None) -> str:
+    return "" if number is None else f"`{Capability(number).name.lower()}`"
+
+
+def events() -> Iterable[tuple[str, ...]]:
+    for number, name, sent, needed, per_thread, parameters in EVENTS:
+        names = ", ".join(parameter.partition(":")[0] for parameter in parameters.split())
+        yield (str(number), name, phases(sent), capability(needed), "yes" if per_thread else "", names)
+
+
+def capabilities() -> Iterable[tuple[str, ...]]:
+    sets = [capability_sets(features_of(version)) for version in VERSIONS]
+    for each in Capability:
+        where, need, mechanism = MECHANISMS[each]
+        if not where:
+            mechanism = "none: " + mechanism
+        elif need in WHY_NOT and any(not place(each, of_version) for of_version in sets):
+            mechanism += f" ({WHY_NOT[need]})"
+        columns = [place(each, of_version) or "-" for of_version in sets]
+        yield (str(int(each)), f"`{each.name.lower()}`", *columns, mechanism)
+
+
+def place(each: Capability, sets: CapabilitySets) -> str:
+    """The set that it stands in, in words; "" for none."""
+    for name in ("always", "onload", "always_solo", "onload_solo"):
+        if each in getattr(sets, name):
+            return name.replace("_", ", ")
+    return ""
+
+
+def errors() -> Iterable[tuple[str, ...]]:
+    for code, kind in sorted(ERRORS.items()):
+        yield (str(code), Error(code).name, f"`{kind.__name__}`", (kind.__doc__ or "").splitlines()[0])
