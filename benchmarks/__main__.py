@@ -7,7 +7,20 @@ import os
 import subprocess
 import sys
 
-from benchmarks import autostart, fork, imports, listing, peers, regions, report, startup, updates, views, world
+from benchmarks import (
+    autostart,
+    fork,
+    imports,
+    instruments,
+    listing,
+    peers,
+    regions,
+    report,
+    startup,
+    updates,
+    views,
+    world,
+)
 from benchmarks.measure import Figure
 
 GROUPS = {
@@ -19,6 +32,7 @@ GROUPS = {
     "fork": fork.figures,
     "updates": updates.figures,
     "peers": peers.figures,
+    "instruments": instruments.figures,
 }
 NAMES = (*GROUPS, "imports")
 

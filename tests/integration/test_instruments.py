@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 import subprocess
 import sys
 from textwrap import dedent
@@ -75,6 +77,74 @@ def test_twice_does_nothing() -> None:
         answer(same=show is warnings._showwarnmsg)
     """
     assert run(code) == [{"same": True}]
+
+
+def test_what_is_not_switched_on_costs_nothing() -> None:
+    """Nothing of an instrument is imported, hooked or wrapped; the program's modules are as they come."""
+    code = """
+        import asyncio, concurrent.futures.process, concurrent.futures.thread, warnings
+        homes = {
+            warnings._showwarnmsg: "warnings", asyncio.BaseEventLoop.create_task: "asyncio.base_events",
+            concurrent.futures.ThreadPoolExecutor.submit: "concurrent.futures.thread",
+            concurrent.futures.ProcessPoolExecutor.submit: "concurrent.futures.process",
+        }
+        answer(modules=[name for name in sys.modules if name.startswith("vmscope.instruments")],
+               finders=[type(finder).__name__ for finder in sys.meta_path if type(finder).__module__.startswith("vmscope")],
+               own=all(function.__code__.co_filename == sys.modules[home].__file__ for function, home in homes.items()),
+               running=type(asyncio._set_running_loop).__name__,
+               tools=[tool for tool in range(6) if sys.version_info >= (3, 12) and sys.monitoring.get_tool(tool)])
+    """
+    nothing: list[object] = []
+    wanted = {"modules": nothing, "finders": nothing, "own": True, "running": "builtin_function_or_method"}
+    assert run(code) == [{**wanted, "tools": nothing}]
+
+
+def test_what_is_named_and_not_used_imports_only_what_waits() -> None:
+    code = """
+        before = set(sys.modules)
+        vmscope.instrument("asyncio", "executors", "gunicorn", "uvicorn")
+        answer(modules=sorted(set(sys.modules) - before), counters=len(values("python.asyncio")))
+    """
+    assert run(code) == [{"modules": ["vmscope.instruments", "vmscope.instruments._imports"], "counters": 0}]
+
+
+def test_every_row_is_there_with_its_kind_and_units() -> None:
+    """An outside reader finds each once there was something to count; the Python that it needs is the row's too."""
+    names = [name for name in NAMES if name != "exceptions" or sys.version_info >= (3, 12)]
+    code = f"""
+        import asyncio, concurrent.futures.process, concurrent.futures.thread, warnings
+        from vmscope.instruments.wsgi import Middleware
+        vmscope.instrument(*{names!r})
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda *_: None
+        warnings.warn("x")
+        try: int("x")
+        except ValueError: pass
+        def app(environ, start_response):
+            start_response("200 OK", [])
+            return []
+        Middleware(app)({{"REQUEST_METHOD": "GET"}}, lambda *_: None)
+        asyncio.run(asyncio.sleep(0))
+        time.sleep(0.2)
+        with vmscope.vm("self") as vm:
+            answer(**{{name: [counter.units, counter.variability] for name, counter in vm.counters.items()}})
+    """
+    (shown,) = run(code)
+    variability = {"counter": 2, "gauge": 3, "histogram": 2}
+    missing = []
+    for module in names:
+        rows = importlib.import_module(f"vmscope.instruments.{module}").ROWS
+        assert len({row[0] for row in rows}) == len(rows)
+        for name, kind, units, feed, since, source, meaning in rows:
+            assert feed in ("event", "timer")
+            assert since == ("3.12" if module == "exceptions" else "")
+            assert source
+            assert meaning.endswith(".")
+            entry = re.escape(f"{name}.sum" if kind == "histogram" else name).replace(re.escape("..."), '[^"]+')
+            found = [value for known, value in shown.items() if re.fullmatch(entry, known)]
+            if not found or [units, variability[kind]] not in found:
+                missing.append((name, found))
+    assert missing == []
 
 
 def test_stop_takes_them_out_of_the_program_and_start_puts_them_back() -> None:
