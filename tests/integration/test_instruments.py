@@ -89,7 +89,7 @@ def test_what_is_not_switched_on_costs_nothing() -> None:
             concurrent.futures.ProcessPoolExecutor.submit: "concurrent.futures.process",
         }
         answer(modules=[name for name in sys.modules if name.startswith("vmscope.instruments")],
-               finders=[type(finder).__name__ for finder in sys.meta_path if type(finder).__module__.startswith("vmscope")],
+               finders=[str(finder) for finder in sys.meta_path if type(finder).__module__.startswith("vmscope")],
                own=all(function.__code__.co_filename == sys.modules[home].__file__ for function, home in homes.items()),
                running=type(asyncio._set_running_loop).__name__,
                tools=[tool for tool in range(6) if sys.version_info >= (3, 12) and sys.monitoring.get_tool(tool)])
