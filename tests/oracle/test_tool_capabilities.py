@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support import JDK, PATIENCE
+from tests.oracle.agents import Agent, build
 from vmscope.tool.capabilities import Capability, CapabilityRules, CapabilitySet, mask
 from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
@@ -170,37 +168,18 @@ class Replay:
 
 
 @pytest.fixture(scope="module", params=[17, 25])
-def agent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[JDK, Path]:
-    """A JDK and the agent, built against that JDK's own header."""
-    jdk = JDK.find(request.param)
-    compiler = shutil.which("cc")
-    if jdk is None or not (jdk.home / "include" / "jvmti.h").is_file():
-        pytest.skip(f"no JDK {request.param} with include/jvmti.h")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    library = tmp_path_factory.mktemp("agent") / "libcapability_agent.so"
-    source = Path(__file__).parent / "capability_agent.c"
-    include = jdk.home / "include"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", f"-I{include}", f"-I{include}/linux"]
-    subprocess.run([*command, str(source), "-o", str(library)], check=True, timeout=PATIENCE)
-    return jdk, library
-
-
-def hotspot_answers(agent: tuple[JDK, Path], steps: list[Step], folder: Path) -> list[str]:
-    jdk, library = agent
-    (folder / "program").write_text("\n".join(map(written, steps)) + "\n")
-    run = jdk.run("java", "-Xint", "-XX:+UseSerialGC", f"-agentpath:{library}={folder}", "-version")
-    assert run.returncode == 0, run.stdout + run.stderr
-    return (folder / "answers").read_text().splitlines()
+def agent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Agent:
+    return build("capability_agent.c", int(request.param), tmp_path_factory.mktemp("agent"))
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_every_answer_is_hotspot_s(agent: tuple[JDK, Path], batch: int, tmp_path: Path) -> None:
+def test_every_answer_is_hotspot_s(agent: Agent, batch: int, tmp_path: Path) -> None:
     for seed in range(batch, VMS, BATCHES):
         steps = chain(seed)
         asked = [step for step in steps if step not in (START, LIVE)]
-        theirs = hotspot_answers(agent, steps, tmp_path)
-        ours = Replay(agent[0].version).answers(steps)
+        (tmp_path / "program").write_text("".join(f"{written(step)}\n" for step in steps))
+        theirs = agent.run(tmp_path)
+        ours = Replay(agent.jdk.version).answers(steps)
         assert len(theirs) == len(asked)
         for number, (step, expected, answer) in enumerate(zip(asked, theirs, ours, strict=True)):
             if step[0] in ("p", "g"):

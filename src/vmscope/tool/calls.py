@@ -14,6 +14,7 @@ from types import CodeType, ModuleType
 from vmscope.tool.capabilities import Capability
 from vmscope.tool.codes import Error, Phase
 from vmscope.tool.errors import (
+    ERRORS,
     IllegalArgument,
     InvalidClass,
     InvalidEnvironment,
@@ -25,7 +26,6 @@ from vmscope.tool.errors import (
     InvalidThread,
     MustPossessCapability,
     NotAvailable,
-    NullPointer,
     ThreadNotAlive,
     ToolError,
     WrongPhase,
@@ -69,16 +69,17 @@ def enter(environment: Entered, row: Function) -> None:
 def function(implementation: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
     """Makes a method of an Environment one of the interface's functions. TypeError when the table has another."""
     row = BY_METHOD[implementation.__name__]
-    checks = [(name, checker(row, parameters_of(row)[name])) for name in names_of(implementation, row)]
+    names = names_of(implementation, row)
+    checks = [(names.index(each.name), each.name, checker(row, each)) for each in row.in_order() if each.name in names]
 
     def call(self: E, /, *arguments: P.args, **named: P.kwargs) -> R:
         enter(self, row)
-        for (_, check), argument in zip(checks, arguments, strict=False):
-            check(argument)
-        if named:
-            for name, check in checks:
-                if name in named:
-                    check(named[name])
+        given = len(arguments)
+        for place, name, check in checks:
+            if place < given:
+                check(arguments[place])
+            elif name in named:
+                check(named[name])
         return implementation(self, *arguments, **named)
 
     call.__name__ = implementation.__name__
@@ -120,26 +121,22 @@ def names_of(implementation: Callable[..., object], row: Function) -> list[str]:
 
 def checker(row: Function, parameter: Parameter) -> Check:
     """What a value for this parameter has to pass."""
-    check = CHECKS.get("" if parameter.array else parameter.type, anything)
+    check: Check = anything if parameter.array else CHECKS.get(parameter.type, anything)
     if parameter.type == "thread" and ThreadNotAlive.code in row.errors:
         check = live_thread
-    if not parameter.nullable:
-        return check if check is not anything or parameter.error != NullPointer.code else given
+    null_error = ERRORS.get(parameter.null_error)
 
-    def unless_none(value: object) -> None:
+    def checked(value: object) -> None:
         if value is not None:
             check(value)
+        elif null_error is not None and not parameter.nullable:
+            raise null_error(f"None as {parameter.name}")
 
-    return unless_none
+    return checked
 
 
 def anything(value: object) -> None:
-    """In Python everything is an object, None too."""
-
-
-def given(value: object) -> None:
-    if value is None:
-        raise NullPointer
+    """Every object is one; None, here as elsewhere in the interface, is null."""
 
 
 def instance_of(kind: type, error: type[ToolError]) -> Check:
@@ -168,7 +165,6 @@ def real(value: object) -> None:
 
 
 def text(value: object) -> None:
-    given(value)
     if not isinstance(value, str) or "\0" in value:
         raise IllegalArgument(f"{value!r} is no text")
 
@@ -189,12 +185,12 @@ def live_thread(value: object) -> None:
 
 
 CHECKS: dict[str, Check] = {
-    "": given,
     "thread": instance_of(Thread, InvalidThread),
     "class": instance_of(type, InvalidClass),
     "method": instance_of(CodeType, InvalidMethodID),
     "location": whole(64, InvalidLocation, low=0),
     "field": instance_of(str, InvalidFieldID),
+    "service": instance_of(type, InvalidClass),
     "module": instance_of(ModuleType, InvalidModule),
     "mode": one_of((0, 1), IllegalArgument),
     "bool": one_of((0, 1), IllegalArgument),

@@ -23,10 +23,12 @@ TYPES: dict[str, tuple[str, int]] = {
     "location": ("jlocation", 24),
     "field": ("jfieldID", 25),
     "module": ("jobject", 26),
+    "service": ("jclass", 21),
     "monitor": ("jrawMonitorID", 50),
     "loader": ("jobject", 103),
     "mode": ("jvmtiEventMode", 103),
     "event": ("jvmtiEvent", 102),
+    "any_event": ("jvmtiEvent", 0),
     "error": ("jvmtiError", 103),
     "phase": ("jvmtiPhase", 0),
     "filter": ("jvmtiHeapObjectFilter", 103),
@@ -64,6 +66,7 @@ TYPES: dict[str, tuple[str, int]] = {
     "extension_function": ("jvmtiExtensionFunctionInfo", 0),
     "extension_event": ("jvmtiExtensionEventInfo", 0),
 }  # fmt: skip
+LATE = frozenset(("thread", "group", "object", "module", "service"))  # looked at when all other parameters have been
 
 Row = tuple[int, str, Phases, int | None, str, tuple[int, ...]]
 LOCAL = "thread:thread? depth:count slot:int"
@@ -77,9 +80,9 @@ FUNCTIONS: tuple[Row, ...] = (
     (3, "GetAllModules", LIVE, None, "*count:int *modules:module[]", ()),
     (4, "GetAllThreads", LIVE, None, "*count:int *threads:thread[]", ()),
     (5, "SuspendThread", LIVE, 20, "thread:thread?", (14, 15)),
-    (6, "ResumeThread", LIVE, 20, "thread:thread", (13, 15, 65)),
+    (6, "ResumeThread", LIVE, 20, "thread:thread?", (13, 15, 65)),
     (7, "StopThread", LIVE, 10, "thread:thread exception:object", (15,)),
-    (8, "InterruptThread", LIVE, 10, "thread:thread", (15,)),
+    (8, "InterruptThread", LIVE, 10, "thread:thread?", (15,)),
     (9, "GetThreadInfo", LIVE, None, "thread:thread? *info:thread_info", ()),
     (10, "GetOwnedMonitorInfo", LIVE, 5, "thread:thread? *count:int *monitors:object[]", (15,)),
     (11, "GetCurrentContendedMonitor", LIVE, 6, "thread:thread? *monitor:object", (15,)),
@@ -169,8 +172,8 @@ FUNCTIONS: tuple[Row, ...] = (
     (94, "AddModuleReads", LIVE, None, "module:module to_module:module", (80,)),
     (95, "AddModuleExports", LIVE, None, "module:module package_name:text to_module:module", (80, 103)),
     (96, "AddModuleOpens", LIVE, None, "module:module package_name:text to_module:module", (80, 103)),
-    (97, "AddModuleUses", LIVE, None, "module:module service:class", (80,)),
-    (98, "AddModuleProvides", LIVE, None, "module:module service:class implementation:class", (80,)),
+    (97, "AddModuleUses", LIVE, None, "module:module service:service", (80,)),
+    (98, "AddModuleProvides", LIVE, None, "module:module service:service implementation:service", (80,)),
     (99, "IsModifiableModule", LIVE, None, "module:module *is_modifiable_module:bool", ()),
     (100, "GetAllStackTraces", LIVE, None, "max_frame_count:count *stacks:stack[] *count:int", ()),
     (101, "GetThreadListStackTraces", LIVE, None,
@@ -202,7 +205,7 @@ FUNCTIONS: tuple[Row, ...] = (
     (120, "SetJNIFunctionTable", STARTED, None, "function_table:functions", ()),
     (121, "GetJNIFunctionTable", STARTED, None, "*function_table:functions", ()),
     (122, "SetEventCallbacks", SET_UP, None, "callbacks:callbacks? #size:count", ()),
-    (123, "GenerateEvents", LIVE, None, "event_type:event", (99, 103)),
+    (123, "GenerateEvents", LIVE, None, "event_type:any_event", (99, 103)),
     (124, "GetExtensionFunctions", SET_UP, None, "*count:int *functions:extension_function[]", ()),
     (125, "GetExtensionEvents", SET_UP, None, "*count:int *events:extension_event[]", ()),
     (126, "SetExtensionEventCallback", SET_UP, None, "event_index:int callback:extension_callback?", (103,)),
@@ -244,7 +247,7 @@ SINCE = {67: 25, 118: 21, 119: 21}  # the version that gave a slot its function,
 class Parameter:
     """One parameter of a row."""
 
-    __slots__ = ("array", "direction", "error", "name", "nullable", "type")
+    __slots__ = ("array", "direction", "error", "name", "null_error", "nullable", "type")
 
     def __init__(self, text: str) -> None:
         name, _, kind = text.partition(":")
@@ -255,6 +258,7 @@ class Parameter:
         self.array = kind.endswith("[]")
         self.type = kind.removesuffix("[]")
         self.error = 100 if self.array or self.direction == "*" else TYPES[self.type][1]
+        self.null_error = 100 if self.type in ("module", "service") else self.error
 
     @property
     def declaration(self) -> str:
@@ -288,6 +292,10 @@ class Function:
         implied |= {112 if self.phases != ANY else 0, 99 if capability is not None else 0, 116}
         self.errors = tuple(sorted({*errors, *implied} - {0}))
         self.method = snake(name)
+
+    def in_order(self) -> list[Parameter]:
+        """The parameters as they are checked: from left to right, but objects other than classes last."""
+        return sorted(self.parameters, key=lambda parameter: parameter.direction != "*" and parameter.type in LATE)
 
 
 def snake(name: str) -> str:

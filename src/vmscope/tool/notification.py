@@ -53,7 +53,7 @@ class Notification(Base):
 
         CPython: a set of events for all threads, and one for each thread that was named.
         Differs: the order is that of JDK 25 (17 looks at the thread first); the numbers between the events are no
-        events, where HotSpot takes all from 49 to 86.
+        events, where HotSpot takes all from 47 to 88.
         """
         kind = KINDS[event_type]
         with self.host.lock:
@@ -81,7 +81,7 @@ class Notification(Base):
         if event_type == Event.COMPILED_METHOD_LOAD:
             raise MustPossessCapability("no environment can hold CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS here")
         if event_type != Event.DYNAMIC_CODE_GENERATED:
-            raise IllegalArgument(f"{Event(event_type).name} cannot be generated")
+            raise IllegalArgument(f"{event_type!r} cannot be generated")
 
     def _may_enable(self, kind: events.EventKind) -> None:
         if kind.capability is not None and not self.held >> kind.capability & 1:
