@@ -12,7 +12,7 @@ from vmscope.tool.errors import ToolError
 from vmscope.tool.events import KINDS, Event
 from vmscope.tool.host import Host
 
-# HotSpot takes these numbers, which are no events or its own extensions; here they are InvalidEventType, as the specification has it.
+# HotSpot takes these numbers, which are no events, or its own extensions. Here they are InvalidEventType.
 GAPS = {47, 48, 49, 72, 77, 78, 79, 85}
 
 
