@@ -33,6 +33,7 @@ COSTS = {
     "once": "once",
     "mirror": "each visit of the mirror",
     "collection": "each collection",
+    "import": "each import",
     "sample": "each sample",
     "scan": "some samples",
     "visit": "each sample, GIL",

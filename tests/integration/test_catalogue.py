@@ -10,6 +10,7 @@ import ctypes
 import functools
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -158,6 +159,7 @@ def test_every_counter_has_a_check() -> None:
 def test_what_a_form_lacks(subject: Subject) -> None:
     missing = {name for name in NAMES if name not in subject.vm.values()}
     heaps = {name for name in NAMES if FEEDS[name].startswith(("scan:pools.", "scan:malloc."))}
+    heaps.add("python.gc.generation.2.objects")
     heaps |= {name for name in NAMES if FEEDS[name][1:] in heaps}
     assert missing == (heaps if subject.implementation == "python" else set())
     assert subject.ask("vmscope.status().overflow") == 0
@@ -364,6 +366,18 @@ for g in range(3):
     for name in (collector + "invocations", own + "collected", own + "uncollectable"):
         CHECKS[name] = functools.partial(_stats, name=name)
     CHECKS[collector + "time"] = functools.partial(_time, name=collector + "time")
+
+
+@check("python.gc.generation.2.objects")
+def long_lived(subject: Subject) -> None:
+    name = "python.gc.generation.2.objects"
+    before = subject.ask("gc.collect() or len(gc.get_objects(2))")
+    subject.until_near(name, lambda: before, 0.02)
+    subject.do("kept.extend([] for _ in range(300_000)); gc.collect(1)")  # or earlier: what survives that goes there
+    subject.until_near(name, lambda: subject.ask("len(gc.get_objects(2))"), 0.02)
+    assert subject.value(name) - before > 290_000
+    subject.do("kept.clear(); gc.collect()")
+    subject.until_near(name, lambda: before, 0.02)
 
 
 @check("python.gc.longestPause")
@@ -679,6 +693,35 @@ MAKE = "for i in range(40): sys.modules[f'made_{i}'] = sys"
 REMOVE = "for i in range(40): del sys.modules[f'made_{i}']"
 
 
+# Sleeps for no CPU time and counts all the same. `outer` imports `inner`; each says how long it took.
+IMPORTED = """
+import pathlib, tempfile
+folder = pathlib.Path(tempfile.mkdtemp())
+folder.joinpath("inner.py").write_text("import time; time.sleep(0.2)")
+folder.joinpath("outer.py").write_text("import time; time.sleep(0.2); import inner")
+folder.joinpath("broken.py").write_text("import time; time.sleep(0.2); import inner; raise OSError")
+sys.path.insert(0, str(folder))
+began = time.monotonic_ns()
+try: __import__(NAME)
+except OSError: pass
+took = time.monotonic_ns() - began
+sys.path.remove(str(folder))
+for name in "inner", "outer": sys.modules.pop(name, None)
+import shutil; shutil.rmtree(folder)
+"""
+
+
+@check("python.imports.time")
+def import_time(subject: Subject) -> None:
+    subject.do("import pathlib, shutil, tempfile")  # that is over now
+    for name in ("outer", "broken"):
+        before = subject.ask("REGISTRY.get('python.imports.time').value")  # the region is a moment behind
+        subject.do(IMPORTED.replace("NAME", repr(name)))
+        took = subject.ask("took")
+        assert took > 400_000_000, "and that of the inner one is part of it"
+        subject.until_near("python.imports.time", lambda before=before, took=took: before + took, 0.05)  # type: ignore[misc]
+
+
 @check("python.modules", "java.cls.loadedClasses", "java.cls.unloadedClasses")
 def modules(subject: Subject, name: str) -> None:
     names = ("python.modules", "java.cls.loadedClasses", "java.cls.unloadedClasses")
@@ -734,6 +777,69 @@ def own_cpu(subject: Subject) -> None:
 
     subject.do("burn(0.3)")
     subject.until_near("vmscope.cpu", source, 0.1, 2_000_000)
+
+
+# -- importlib, and what is put into it ------------------------------------------------------------
+
+
+def test_tracebacks_of_imports_are_as_without(implementation: str, tmp_path: Path) -> None:
+    tmp_path.joinpath("broken.py").write_text("1 / 0\n")
+    code = """
+import importlib, sys, traceback
+import vmscope
+if sys.argv[1] != "never":
+    vmscope.start()
+if sys.argv[1] == "stopped":
+    vmscope.stop()
+sys.path.insert(0, "")
+for load in (__import__, importlib.import_module):
+    for name in ("no_such_module", "no_such_package.module", "broken"):
+        try:
+            load(name)
+        except Exception:
+            traceback.print_exc(file=sys.stdout)
+import no_such_module
+"""
+    shown = set()
+    for when in ("never", "started", "stopped"):
+        run = subprocess.run(
+            python_command(code, when),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert run.stdout.count("Traceback") == 6
+        lines = run.stdout.splitlines()
+        if implementation == "python":  # whose own frame is among importlib's, where those are shown
+            lines = [line for line in lines if "<frozen importlib" not in line]
+        shown.add((tuple(lines), run.stderr, run.returncode))
+    assert len(shown) == 1
+
+
+@pytest.mark.usefixtures("implementation")
+def test_stop_takes_it_out_of_importlib() -> None:
+    code = """
+import sys
+import vmscope
+importlib = sys.modules["_frozen_importlib"]
+original = importlib._find_and_load
+vmscope.start()
+ours = importlib._find_and_load
+vmscope.stop()
+print(ours is not original, importlib._find_and_load is original)
+vmscope.start()
+ours = importlib._find_and_load
+importlib._find_and_load = lambda *arguments: ours(*arguments)
+vmscope.stop()
+import json
+print(importlib._find_and_load is not original, json.dumps(1))
+"""
+    with Child(python_command(code)) as child:
+        assert child.readline() == "True True"
+        assert child.readline() == "True 1"
+        assert child.stop() == 0
 
 
 # -- without a sampler, and around it -------------------------------------------------------------

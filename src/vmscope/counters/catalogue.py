@@ -8,6 +8,7 @@ another counter of the table under a second name. Names under `java.` and `sun.`
 Feeds say who sets a counter, and what that costs:
     once          when the region is made
     mirror        at each visit of the mirror
+    import        by importlib, at each import of a module that is not loaded yet
     collection    by the probe in gc.callbacks, at each collection
     sample:FIELD  by the sampler, without the GIL
     scan:FIELD    the same; it takes longer the larger the process is, and is done the less often
@@ -94,6 +95,7 @@ CATALOGUE: tuple[tuple[str, str, int, str, str, str, str], ...] = (
     ("python.gc.generation.2.uncollectable", "counter", EVENTS, "collection", "", "gc.callbacks", "Objects that they could not free."),
     ("python.gc.generation.2.count", "gauge", NONE, "visit:gc.count.2", "", "gc.get_count", "Collections of generation 1 since the last one."),
     ("python.gc.generation.2.threshold", "gauge", NONE, "visit:gc.threshold.2", "", "gc.get_threshold", "Above this count a collection is due."),
+    ("python.gc.generation.2.objects", "gauge", NONE, "visit:gc.objects", "to 3.13", "the collector", "Objects in it, as the last collections left them; what was freed since is still counted."),
     ("python.gc.longestPause", "gauge", TICKS, "collection", "", "gc.callbacks", "The longest collection, of any generation."),
     ("python.gc.enabled", "gauge", NONE, "visit:gc.enabled", "", "gc.isenabled", "1 while collections start by themselves."),
     ("python.gc.garbage", "gauge", NONE, "visit:gc.garbage", "", "gc.garbage", "Objects in gc.garbage."),
@@ -146,6 +148,8 @@ CATALOGUE: tuple[tuple[str, str, int, str, str, str, str], ...] = (
     ("python.modules", "gauge", NONE, "visit:modules", "", "sys.modules", "Modules that are loaded."),
     ("java.cls.loadedClasses", "counter", EVENTS, "visit:modules.loaded", "", "sys.modules", "Modules that came, as samples saw it (jstat -class: Loaded)."),
     ("java.cls.unloadedClasses", "counter", EVENTS, "visit:modules.unloaded", "", "sys.modules", "Modules that went (Unloaded)."),
+    ("python.imports.time", "counter", TICKS, "import", "", "importlib._bootstrap", "Time spent importing since vmscope started, those within an import not counted again."),
+    ("sun.cls.time", "alias", TICKS, "=python.imports.time", "", "importlib._bootstrap", "The same (jstat -class: Time)."),
     ("java.cls.sharedLoadedClasses", "constant", NONE, "once", "", "vmscope", "Always 0; jstat adds it."),
     ("java.cls.sharedUnloadedClasses", "constant", NONE, "once", "", "vmscope", "Always 0; jstat adds it."),
     # vmscope

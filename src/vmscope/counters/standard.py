@@ -30,6 +30,9 @@ _STAMPS = (
     "vmscope.process.startTicks",
 )
 
+# What every import of a module that is not loaded yet goes through stands here, and is looked up at each.
+_importlib = sys.modules["_frozen_importlib"].__dict__
+
 _FIRST_SAMPLE = 20_000_000  # ns: a process that ends soon pays nothing
 _STOP_TIMEOUT = 1_000_000_000  # ns
 
@@ -40,7 +43,10 @@ class Standard:
     `all` is in the catalogue's order.
     """
 
-    __slots__ = ("_collector", "_past", "_registry", "_sampled", "_sampler", "_stamps", "all", "clock")
+    __slots__ = (
+        "_collector", "_find_and_load", "_import_timer", "_past", "_registry", "_sampled", "_sampler", "_stamps", "all",
+        "clock",
+    )  # fmt: skip
 
     def __init__(self, registry: Registry, constants: dict[str, int | str], limit: int) -> None:
         self._registry = registry
@@ -83,6 +89,8 @@ class Standard:
         self._collector = native.Collector(
             rows, numbers["python.gc.longestPause"], texts["sun.gc.cause"], texts["sun.gc.lastCause"]
         )
+        self._find_and_load = _importlib["_find_and_load"]
+        self._import_timer = native.ImportTimer(self._find_and_load, numbers["python.imports.time"])
         self._past = [row[field] for row in rows for field in (0, 2, 3)]
         self._stamps = [numbers[name] for name in _STAMPS]
 
@@ -95,6 +103,7 @@ class Standard:
         past = [row[key] for row in stats[:3] for key in ("collections", "collected", "uncollectable")]
         for slot, old, new in zip(self._past, before, past, strict=True):
             slot.add(new - old)
+        _importlib["_find_and_load"] = self._import_timer
 
     def watch(self, interval: int) -> None:
         """Starts the sampler; the interval is in ns. OSError where no thread can be started."""
@@ -119,6 +128,8 @@ class Standard:
         """No longer feeds them. A later start may have other constants."""
         if self._collector in gc.callbacks:
             gc.callbacks.remove(self._collector)
+        if _importlib["_find_and_load"] is self._import_timer:  # else somebody else has put something round it
+            _importlib["_find_and_load"] = self._find_and_load
         self._registry.forget(counter for counter in self.all if isinstance(counter, (Constant, Alias)))
 
     def stamp(self) -> None:

@@ -127,6 +127,13 @@ class Tally:
     def raised(self, code: object, offset: object, exception: BaseException, /) -> None: ...
     def audited(self, event: str, arguments: object, /) -> None: ...
 
+# -- imports
+
+@final
+class ImportTimer:
+    def __new__(cls, function: Callable[..., object], slot: LongSlot) -> ImportTimer: ...
+    def __call__(self, *arguments: object) -> object: ...
+
 # -- collector
 
 @final

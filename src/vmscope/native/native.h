@@ -26,6 +26,7 @@ int vmscope_add_mirror(PyObject *module);
 int vmscope_add_fatal(PyObject *module);
 int vmscope_add_sampler(PyObject *module);
 int vmscope_add_collector(PyObject *module);
+int vmscope_add_imports(PyObject *module);
 int vmscope_add_tally(PyObject *module);
 int vmscope_add_lockmap(PyObject *module);
 int vmscope_add_scan(PyObject *module);

@@ -18,6 +18,11 @@
 #define SLOW_FACTOR 200        /* and a pause of so many times its CPU time, hence 0.5 % of a core */
 #define SMOOTHING 0.125        /* weight of a visit in the contention estimate */
 
+#if !defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000 /* 3.14 has another collector */
+#define HAS_LONG_LIVED 1
+#define SEARCHED 16384 /* bytes of the interpreter's state; they begin at 7,600 at most */
+#endif
+
 /* Each field of a sample: its name in the catalogue's `feed`. */
 #define PROCESS_FIELDS(X)                                                                                              \
     X(CPU_USER, "cpu.user")                                                                                            \
@@ -72,7 +77,12 @@
 #else
 #define MALLOC_FIELDS(X)
 #endif
-#define FIELDS(X) PROCESS_FIELDS(X) VISIT_FIELDS(X) POOL_FIELDS(X) MALLOC_FIELDS(X)
+#ifdef HAS_LONG_LIVED
+#define OBJECT_FIELDS(X) X(GC_OBJECTS, "gc.objects")
+#else
+#define OBJECT_FIELDS(X)
+#endif
+#define FIELDS(X) PROCESS_FIELDS(X) VISIT_FIELDS(X) POOL_FIELDS(X) MALLOC_FIELDS(X) OBJECT_FIELDS(X)
 
 #define IDENTIFIER(identifier, name) identifier,
 #define NAME(identifier, name) name,
@@ -86,6 +96,7 @@ typedef struct {
     PyInterpreterState *interpreter;
     LongSlot *slots[FIELD_COUNT];
     PyObject *get_count, *get_threshold, *garbage, *get_interval, *is_gil_enabled;
+    const Py_ssize_t *long_lived; /* objects that outlived a full collection, and those that came to them since */
 
     pthread_mutex_t reading; /* of what needs no GIL, by the thread or by sample() */
     int64_t cpu;             /* the program's, at the last visit */
@@ -279,6 +290,11 @@ read_interpreter(Sampler *self, PyThreadState *own)
     put_ints(self, self->get_threshold, GC_THRESHOLD_0, 3);
     put(self, GC_ENABLED, collecting);
     put(self, GC_GARBAGE, PyList_GET_SIZE(self->garbage));
+#ifdef HAS_LONG_LIVED
+    if (self->long_lived != NULL) {
+        put(self, GC_OBJECTS, self->long_lived[0] + self->long_lived[1]);
+    }
+#endif
     read_threads(self, modules, own);
     read_modules(self, modules);
     read_switch_interval(self);
@@ -375,6 +391,26 @@ attribute(const char *module, const char *name)
     return found;
 }
 
+#ifdef HAS_LONG_LIVED
+/* The collector counts them for itself, and tells nobody. Its counts stand in the interpreter's state, after the
+ * pointers to gc.garbage and gc.callbacks, by which they are found; NULL where they are not. */
+static const Py_ssize_t *
+find_long_lived(PyInterpreterState *interpreter, PyObject *garbage)
+{
+    PyObject *callbacks = attribute("gc", "callbacks");
+    const Py_ssize_t *found = NULL;
+    PyObject *const *words = (PyObject *const *)interpreter; /* of 100,000 bytes and more */
+    for (size_t i = 0; callbacks != NULL && i < SEARCHED / sizeof *words && found == NULL; i++) {
+        if (words[i] == garbage && words[i + 1] == callbacks) {
+            found = (const Py_ssize_t *)(words + i + 2);
+        }
+    }
+    Py_XDECREF(callbacks);
+    PyErr_Clear();
+    return found;
+}
+#endif
+
 static int
 take_slots(Sampler *self, PyObject *slots, NativeState *state)
 {
@@ -430,6 +466,9 @@ sampler_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         PyErr_SetString(PyExc_TypeError, "gc.garbage is no list");
         return NULL;
     }
+#ifdef HAS_LONG_LIVED
+    self->long_lived = find_long_lived(self->interpreter, self->garbage);
+#endif
     return (PyObject *)self;
 }
 
