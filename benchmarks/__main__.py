@@ -6,10 +6,12 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 
 from benchmarks import (
     autostart,
     fork,
+    hazards,
     imports,
     instruments,
     listing,
@@ -21,9 +23,9 @@ from benchmarks import (
     views,
     world,
 )
-from benchmarks.measure import Figure
+from benchmarks.measure import Row
 
-GROUPS = {
+GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "listing": listing.figures,
     "views": views.figures,
     "regions": regions.figures,
@@ -33,6 +35,7 @@ GROUPS = {
     "updates": updates.figures,
     "peers": peers.figures,
     "instruments": instruments.figures,
+    "hazards": hazards.figures,
 }
 NAMES = (*GROUPS, "imports")
 
@@ -63,7 +66,7 @@ def main() -> int:
 def run(names: list[str], rounds: int) -> bool:
     """Measures these groups; whether each could be measured and no figure is above its limit."""
     found_on = report.machine()
-    measured: list[Figure] = []
+    measured: list[Row] = []
     broken = False
     for name in names:
         print(f"{name} ...", file=sys.stderr, flush=True)
@@ -74,7 +77,7 @@ def run(names: list[str], rounds: int) -> bool:
             broken = True
     report.save(found_on, measured)
     print(report.text(found_on, measured))
-    return not broken and all(figure.passed is not False for figure in measured)
+    return not broken and all(row.passed is not False for row in measured)
 
 
 def several(versions: list[str], options: argparse.Namespace) -> int:

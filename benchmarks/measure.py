@@ -57,6 +57,18 @@ class Figure:
         return None if self.limit is None else self.value <= self.limit
 
 
+class Outcome:
+    """What became of an attempt, in words: of vmscope, and of its peers. `passed`: ours is as it should be."""
+
+    def __init__(self, name: str, results: dict[str, str], passed: bool) -> None:
+        self.name = name
+        self.results = results
+        self.passed = passed
+
+
+Row = Figure | Outcome
+
+
 def in_turns(cases: dict[str, Callable[[], Sample]], rounds: int, warm_up: int = 2) -> dict[str, Series]:
     """Each case once a round, A B A B; the first rounds are thrown away."""
     found = {label: Series(label) for label in cases}

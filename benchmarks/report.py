@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.measure import Figure, Series
+from benchmarks.measure import Figure, Outcome, Row, Series
 from benchmarks.world import ROOT, jdk
 from vmscope import native
 
@@ -41,14 +41,16 @@ def results_file(version: str) -> Path:
     return RESULTS / f"cpython-{version}.json"
 
 
-def save(found_on: dict[str, Any], figures: list[Figure]) -> Path:
+def save(found_on: dict[str, Any], rows: list[Row]) -> Path:
     path = results_file(".".join(found_on["python"].split(".")[:2]))
     RESULTS.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"machine": found_on, "figures": [_plain(figure) for figure in figures]}, indent=1))
+    path.write_text(json.dumps({"machine": found_on, "rows": [_plain(row) for row in rows]}, indent=1))
     return path
 
 
-def _plain(figure: Figure) -> dict[str, Any]:
+def _plain(figure: Row) -> dict[str, Any]:
+    if isinstance(figure, Outcome):
+        return vars(figure)
     series = {"subject": figure.subject, "base": figure.base}
     return {
         "name": figure.name,
@@ -59,13 +61,16 @@ def _plain(figure: Figure) -> dict[str, Any]:
     }
 
 
-def load(version: str) -> tuple[dict[str, Any], list[Figure]]:
+def load(version: str) -> tuple[dict[str, Any], list[Row]]:
     data = json.loads(results_file(version).read_text())
-    figures = [
-        Figure(row["name"], Series(**row["subject"]), row["base"] and Series(**row["base"]), row["limit"])
-        for row in data["figures"]
-    ]
-    return data["machine"], figures
+    return data["machine"], [_row(row) for row in data["rows"]]
+
+
+def _row(plain: dict[str, Any]) -> Row:
+    if "results" in plain:
+        return Outcome(**plain)
+    base = plain["base"] and Series(**plain["base"])
+    return Figure(plain["name"], Series(**plain["subject"]), base, plain["limit"])
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -103,17 +108,30 @@ def describe(found_on: dict[str, Any]) -> str:
     )
 
 
-def text(found_on: dict[str, Any], figures: list[Figure]) -> str:
-    rows = [HEADING, *(row(figure) for figure in figures)]
-    widths = [max(len(line[column]) for line in rows) for column in range(len(HEADING))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in rows)
-    return "\n".join([describe(found_on), "", *lines, ""])
+def tables(rows: list[Row]) -> list[list[tuple[str, ...]]]:
+    """The figures, and what became of attempts; a heading and the lines below it, of each that there is."""
+    figures = [row(found) for found in rows if isinstance(found, Figure)]
+    outcomes = [found for found in rows if isinstance(found, Outcome)]
+    whose = list(dict.fromkeys(name for found in outcomes for name in found.results))
+    attempts = [(found.name, *(found.results.get(name, "") for name in whose)) for found in outcomes]
+    return [[heading, *lines] for heading, lines in ((HEADING, figures), (("what", *whose), attempts)) if lines]
 
 
-def markdown(found_on: dict[str, Any], figures: list[Figure]) -> str:
-    lines = [HEADING, ("---",) * len(HEADING), *(row(figure) for figure in figures)]
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return f"## CPython {'.'.join(found_on['python'].split('.')[:2])}\n\n{describe(found_on)}.\n\n{table}"
+def text(found_on: dict[str, Any], rows: list[Row]) -> str:
+    shown = [describe(found_on), ""]
+    for table in tables(rows):
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        shown += ["  ".join(map(str.ljust, line, widths)).rstrip() for line in table]
+        shown.append("")
+    return "\n".join(shown)
+
+
+def markdown(found_on: dict[str, Any], rows: list[Row]) -> str:
+    shown = [f"## CPython {'.'.join(found_on['python'].split('.')[:2])}\n\n{describe(found_on)}.\n"]
+    for heading, *lines in tables(rows):
+        table = [heading, ("---",) * len(heading), *lines]
+        shown.append("".join(f"| {' | '.join(line)} |\n" for line in table))
+    return "\n".join(shown)
 
 
 def write_page(versions: list[str]) -> None:

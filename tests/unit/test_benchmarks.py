@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import report
-from benchmarks.measure import Figure, Series, in_turns, peak_memory, process
+from benchmarks.measure import Figure, Outcome, Series, in_turns, peak_memory, process
 
 MACHINE = {
     "cores": 2,
@@ -70,16 +70,23 @@ def test_results_are_kept_and_become_a_page(tmp_path: Path, monkeypatch: pytest.
     page.write_text(f"# By hand\n\n{report.BEGIN}old\n{report.END}and after\n")
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setattr(report, "PAGE", page)
-    report.save(MACHINE, [figure()])
-    found_on, figures = report.load("3.12")
+    attempts = [
+        Outcome("1 signal", {"vmscope": "exact", "other": "hangs"}, True),
+        Outcome("2", {"vmscope": "lost"}, False),
+    ]
+    report.save(MACHINE, [figure(), *attempts])
+    found_on, (kept, *rest) = report.load("3.12")
     assert found_on == MACHINE
-    assert [vars(one.subject) for one in figures] == [vars(figure().subject)]
+    assert isinstance(kept, Figure)
+    assert vars(kept.subject) == vars(figure().subject)
+    assert [vars(row) for row in rest] == [vars(attempt) for attempt in attempts]
     report.write_page(["3.12"])
     text = page.read_text()
     assert text.startswith("# By hand\n\n")
     assert text.endswith("and after\n")
     assert "old" not in text
     assert "| a thing | 2 | 2 | yes | 1.5 | 200 ms (100 ms to 300 ms) | 100 ms (50 ms to 400 ms) |\n" in text
+    assert "| what | vmscope | other |\n| --- | --- | --- |\n| 1 signal | exact | hangs |\n| 2 | lost |  |\n" in text
     assert "CPython 3.12.1, JDK 17.0.15, Linux 6.1 on x86_64, 2 cores" in text
 
 
