@@ -322,6 +322,28 @@ def test_a_counter_of_the_program_with_the_name_of_an_instruments_own() -> None:
     assert run(code) == [message, message]
 
 
+def test_an_autostarted_program_whose_environment_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come by a thread of vmscope's own, which imports nothing that would take it for the program's."""
+    code = """
+        import sys, time, vmscope.boot
+        vmscope.boot.autostart()
+        import vmscope
+        end = time.monotonic() + 20
+        while not vmscope.status().path and time.monotonic() < end: time.sleep(0.01)
+        print("threading" in sys.modules, flush=True)
+        import asyncio, warnings
+        warnings.simplefilter("always"); warnings.showwarning = lambda *_: None
+        warnings.warn("x")
+        asyncio.run(asyncio.sleep(0.15))
+        from vmscope.counters import REGISTRY
+        print(REGISTRY.get("python.warnings.shown").value, REGISTRY.get("python.asyncio.tasks.created").value > 0)
+    """
+    monkeypatch.setenv("VMSCOPE_TOOL_OPTIONS", "-XX:Instrument=asyncio,audit,executors,gunicorn,uvicorn,warnings")
+    command = [sys.executable, "-c", dedent(code)]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (process.stdout, process.stderr) == ("False\n1 True\n", "")
+
+
 @needs_monitoring
 def test_the_jdk_reads_them(jdk: JDK, start_vmscope: StartVMScope) -> None:
     child = start_vmscope("-XX:Instrument=exceptions,warnings", code="try: int('x')\nexcept ValueError: pass")

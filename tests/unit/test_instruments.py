@@ -98,13 +98,18 @@ def test_a_generator_is_closed_and_counted_once(changes: Changes) -> None:
     assert changes() == {"requests": 1, 'requests{method="GET",status="2xx"}': 1}
 
 
-def test_what_an_application_raises_goes_on(changes: Changes) -> None:
-    def fail(*_: object) -> Iterable[bytes]:
-        raise SystemExit(3)
+@pytest.mark.parametrize(("error", "errors"), [(KeyError, {"errors": 1}), (SystemExit, {})])
+def test_what_an_application_raises_goes_on(
+    changes: Changes, error: type[BaseException], errors: dict[str, int]
+) -> None:
+    """That the server ends, by SystemExit, is no error of the application's."""
 
-    with pytest.raises(SystemExit):
+    def fail(*_: object) -> Iterable[bytes]:
+        raise error
+
+    with pytest.raises(error):
         call(fail)
-    assert changes() == {"requests": 1, "errors": 1, 'requests{method="GET",status="5xx"}': 1}
+    assert changes() == {"requests": 1, 'requests{method="GET",status="5xx"}': 1, **errors}
 
 
 def test_what_a_stream_and_its_close_raise_goes_on(changes: Changes) -> None:

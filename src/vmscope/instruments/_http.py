@@ -81,8 +81,10 @@ class Request:
         self._begun = monotonic_ns()
         requests.active.inc()
 
-    def fail(self) -> None:
-        self._requests.errors.inc()
+    def fail(self, error: BaseException) -> None:
+        """The application let this out. It is none of its errors that the server stops it, or its client has gone."""
+        if isinstance(error, Exception):
+            self._requests.errors.inc()
 
     def end(self) -> bool:
         """Whether it counts: this was the first time that it ended, in the process where it began."""

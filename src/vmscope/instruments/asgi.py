@@ -48,8 +48,8 @@ class Middleware:
 
         try:
             await self.app(scope, receive, watched)
-        except Exception:  # which a cancellation is not: by the server, when it stops or its client has gone
-            request.fail()
+        except BaseException as error:
+            request.fail(error)
             raise
         finally:
             end()

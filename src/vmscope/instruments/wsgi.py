@@ -33,9 +33,9 @@ class Middleware:
             response = self.app(environ, start)
             if not isinstance(response, (list, tuple, _class(environ.get("wsgi.file_wrapper")))):
                 return Response(response, request)
-        except BaseException:
+        except BaseException as error:
             request.status = "5"
-            request.fail()
+            request.fail(error)
             request.end()
             raise
         request.end()
@@ -80,8 +80,8 @@ class Response:
             return next(self._iterator)
         except StopIteration:
             raise
-        except BaseException:
-            self._request.fail()
+        except BaseException as error:
+            self._request.fail(error)
             raise
 
     def close(self) -> None:

@@ -10,11 +10,17 @@ typedef struct {
     PyObject *make;  /* kind -> LongSlot */
     PyObject *kinds; /* dict of those made */
     Py_ssize_t limit;
-    char on;
+    _Atomic char on;
 } Tally;
 
 /* Making a slot may itself be an event. */
 static _Thread_local int making;
+
+static int
+is_on(Tally *self)
+{
+    return atomic_load_explicit(&self->on, memory_order_relaxed);
+}
 
 static void
 add_one(LongSlot *slot)
@@ -71,7 +77,7 @@ static PyObject *
 tally_count(PyObject *object, PyObject *kind)
 {
     Tally *self = (Tally *)object;
-    if (!self->on || !PyUnicode_Check(kind)) {
+    if (!is_on(self) || !PyUnicode_Check(kind)) {
         Py_RETURN_NONE;
     }
     return count(self, PyUnicode_FromObject(kind));
@@ -82,7 +88,7 @@ tally_raised(PyObject *object, PyObject *const *arguments, Py_ssize_t number)
 {
     Tally *self = (Tally *)object;
     PyObject *error = number == 3 ? arguments[2] : NULL;
-    if (!self->on || error == NULL || !PyExceptionInstance_Check(error)) {
+    if (!is_on(self) || error == NULL || !PyExceptionInstance_Check(error)) {
         Py_RETURN_NONE;
     }
     PyObject *trace = PyException_GetTraceback(error);
@@ -102,7 +108,7 @@ tally_audited(PyObject *object, PyObject *const *arguments, Py_ssize_t number)
 {
     Tally *self = (Tally *)object;
     PyObject *event = number == 2 ? arguments[0] : NULL;
-    if (!self->on || event == NULL || !PyUnicode_Check(event)) {
+    if (!is_on(self) || event == NULL || !PyUnicode_Check(event)) {
         Py_RETURN_NONE;
     }
     Py_ssize_t length = PyUnicode_GET_LENGTH(event), dot = PyUnicode_FindChar(event, '.', 0, length, 1);
@@ -136,7 +142,7 @@ tally_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->other = (LongSlot *)Py_NewRef(other);
     self->make = Py_NewRef(make);
     self->limit = limit;
-    self->on = 1;
+    atomic_init(&self->on, 1);
     return (PyObject *)self;
 }
 
@@ -170,7 +176,7 @@ static PyObject *
 tally_get_on(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyBool_FromLong(((Tally *)self)->on);
+    return PyBool_FromLong(is_on((Tally *)self));
 }
 
 static int
@@ -183,7 +189,7 @@ tally_set_on(PyObject *self, PyObject *value, void *closure)
     }
     int on = PyObject_IsTrue(value);
     if (on >= 0) {
-        ((Tally *)self)->on = (char)on;
+        atomic_store_explicit(&((Tally *)self)->on, (char)on, memory_order_relaxed);
     }
     return on < 0 ? -1 : 0;
 }
