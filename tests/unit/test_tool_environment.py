@@ -193,13 +193,17 @@ def test_after_its_disposal_every_call_is_invalid(vm: Host, env: Environment) ->
         env.dispose_environment()
 
 
-def test_a_solo_capability_is_free_again_after_disposal(vm: Host) -> None:
+def test_a_solo_capability_is_free_again_after_disposal(vm: Host, caplog: pytest.LogCaptureFixture) -> None:
     vm.rules = CapabilityRules(0, 0, mask(20), 0)
-    first, second = vm.get_env(), vm.get_env()
+    first, second = vm.get_env(agent="first"), vm.get_env(agent="second")
     first.add_capabilities({Capability.CAN_SUSPEND})
     assert second.get_potential_capabilities() == set()
-    with pytest.raises(NotAvailable):
+    with pytest.raises(NotAvailable, match="CAN_SUSPEND; held by first") as raised:
         second.add_capabilities({Capability.CAN_SUSPEND})
+    assert "relinquish" in raised.value.hint
+    assert "agent second: not available in this VM now: CAN_SUSPEND; held by first" in caplog.text
+    with pytest.raises(NotAvailable, match=r"CAN_TAG_OBJECTS$"):
+        second.add_capabilities({Capability.CAN_TAG_OBJECTS})
     first.dispose_environment()
     second.add_capabilities(iter([Capability.CAN_SUSPEND]))
     assert second.get_capabilities() == {Capability.CAN_SUSPEND}
@@ -483,7 +487,7 @@ while not seen: time.sleep(0.001)
 own = threads.current()
 pid = os.fork()
 if not pid:
-    os._exit(0 if own.alive and threads.current() is own and not seen[0].alive else 7)
+    os._exit(0 if own.alive and threads.current() is own and not seen[0].alive and own.native_id == os.getpid() else 7)
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 assert seen[0].alive
 go.set()

@@ -26,6 +26,7 @@ from vmscope.tool.errors import (
     InvalidThread,
     MustPossessCapability,
     NotAvailable,
+    OutOfMemory,
     ThreadNotAlive,
     ToolError,
     WrongPhase,
@@ -80,7 +81,12 @@ def function(implementation: Callable[Concatenate[E, P], R]) -> Callable[Concate
                 check(arguments[place])
             elif name in named:
                 check(named[name])
-        return implementation(self, *arguments, **named)
+        try:
+            return implementation(self, *arguments, **named)
+        except OutOfMemory:
+            raise
+        except MemoryError as error:
+            raise OutOfMemory(f"{row.method}: {error}" if str(error) else "") from error
 
     call.__name__ = implementation.__name__
     call.__qualname__ = implementation.__qualname__
@@ -202,4 +208,5 @@ CHECKS: dict[str, Check] = {
     "float": real,
     "double": real,
     "text": text,
+    "bytes": instance_of(bytearray, IllegalArgument),
 }

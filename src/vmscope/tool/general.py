@@ -8,6 +8,7 @@ from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.capabilities import Capability, CapabilitySet
 from vmscope.tool.codes import Error, Phase, Version
+from vmscope.tool.errors import NotAvailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,11 +54,14 @@ class General(Base):
     def add_capabilities(self, capabilities: Capabilities) -> None:
         """All of them or none: NotAvailable when one cannot be had, or another environment holds it alone.
 
-        CPython: HotSpot's rules.
+        CPython: HotSpot's rules. Who holds it is said in the error and in the log.
         """
         desired = int(CapabilitySet(capabilities))
         with self.host.lock:
-            self.held = self.host.rules.add(self.held, self.prohibited, desired, self.phase())
+            try:
+                self.held = self.host.rules.add(self.held, self.prohibited, desired, self.phase())
+            except NotAvailable as error:
+                raise self._refused(str(error), desired) from None
             self.host.changed()
 
     @function
@@ -113,3 +117,16 @@ class General(Base):
             self.host.changed()
         for close in closers:
             close()
+
+    def _refused(self, message: str, desired: int) -> NotAvailable:
+        """The error, with the names of those who hold alone what is desired; that is logged too."""
+        solo = desired & (self.host.rules.always_solo | self.host.rules.onload_solo)
+        holders = [each for each in self.host.environments if each is not self and each.held & solo]
+        if not holders:
+            return NotAvailable(message)
+        import logging
+
+        names = ", ".join(each.agent or "an agent without a name" for each in holders)
+        message = f"{message}; held by {names}"
+        logging.getLogger("vmscope.tool").warning("agent %s: %s", self.agent or "without a name", message)
+        return NotAvailable(message, hint="the holder has to relinquish it, or to dispose of its environment")

@@ -81,8 +81,11 @@ def current() -> Thread:
 def _after_fork() -> None:
     """In a child only the thread that forked goes on."""
     ident = _thread.get_ident()
-    for thread in [thread for thread in _known.values() if thread.ident != ident]:
-        thread.end()
+    for thread in [*_known.values()]:
+        if thread.ident == ident:
+            thread.native_id = _thread.get_native_id()
+        else:
+            thread.end()
 
 
 os.register_at_fork(after_in_child=_after_fork)
