@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import vmscope
-from tests.support import JDK, PATIENCE
+from tests.support import JDK, PATIENCE, Child
 
 pytest.importorskip("flask", reason="flask is in the dev group")
 pytest.importorskip("gunicorn", reason="gunicorn is in the dev group")
@@ -153,8 +153,7 @@ def test_the_page(terminal: Terminal, tmp_path: Path) -> None:
         assert {listed[str(pid)][-1] for pid in terminal.pids} == {"gunicorn"}
         for command in todo:
             follow(terminal, command)
-        frame = "\n".join(terminal.run(f"timeout -s INT 2.5 {WATCH}")).split("\n\n")[-1].splitlines()
-        assert names(frame) == names(SAID[WATCH])[:-1]
+        watch(terminal)
         customers.terminate()
         customers.wait(PATIENCE)
         agree(terminal, workers)
@@ -180,6 +179,17 @@ def follow(terminal: Terminal, command: str) -> None:
     else:
         assert command.startswith("python -c")
         assert int(lines[0]) > 0
+
+
+def watch(terminal: Terminal) -> None:
+    """The second look, which has the change; then Ctrl-C, of which it says nothing."""
+    with Child(["bash", "-c", f"exec {terminal.typed(WATCH)}"], env=terminal.env, merge_stderr=True) as child:
+        child.read_until(b"\n\n")
+        frame = child.read_until(b"\n\n").decode().splitlines()[:-1]
+        assert names(frame) == names(SAID[WATCH])[:-1]
+        assert frame[0].split() == SAID[WATCH][0].split()
+        child.process.send_signal(signal.SIGINT)
+        assert child.process.wait(PATIENCE) == 0
 
 
 def agree(terminal: Terminal, workers: list[int]) -> None:
