@@ -8,10 +8,13 @@ import inspect
 import logging
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
 
+from tests.conftest import StartPython
 from vmscope.tool import threads
 from vmscope.tool.calls import function, parameters_of
 from vmscope.tool.capabilities import Capability, CapabilityRules, CapabilitySet, mask
@@ -145,7 +148,7 @@ def test_versions_that_are_offered(vm: Host, version: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "version", [0, 0x10006, 0x30000000, 0x30010300, 0x30080000, 0x300A0000, 0x300C0000, 0x301A0000]
+    "version", [0, 0x10006, 0x30000000, 0x30010300, 0x30080000, 0x300A0100, 0x300C0000, 0x301A0000]
 )
 def test_versions_that_are_not(vm: Host, version: int) -> None:
     with pytest.raises(VersionNotOffered) as raised:
@@ -209,6 +212,74 @@ def test_a_solo_capability_is_free_again_after_disposal(vm: Host, caplog: pytest
     assert second.get_capabilities() == {Capability.CAN_SUSPEND}
     second.relinquish_capabilities({Capability.CAN_SUSPEND, Capability.CAN_TAG_OBJECTS})
     assert second.get_capabilities() == set()
+
+
+def test_threads_that_fight_over_a_solo_capability(vm: Host) -> None:
+    vm.rules = CapabilityRules(0, 0, mask(20), 0)
+    environments = [vm.get_env() for _ in range(4)]
+    holders: list[Environment] = []
+    most = had = 0
+    logging.getLogger("vmscope.tool").disabled = True
+
+    def fight(env: Environment) -> None:
+        nonlocal most, had
+        for _ in range(300):
+            try:
+                env.add_capabilities({Capability.CAN_SUSPEND})
+            except NotAvailable:
+                continue
+            holders.append(env)
+            most = max(most, len(holders))
+            had += 1
+            time.sleep(0)
+            holders.remove(env)
+            env.relinquish_capabilities({Capability.CAN_SUSPEND})
+
+    fighters = [threading.Thread(target=fight, args=(env,)) for env in environments]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for fighter in fighters:
+            fighter.start()
+        for fighter in fighters:
+            fighter.join()
+    finally:
+        sys.setswitchinterval(interval)
+        logging.getLogger("vmscope.tool").disabled = False
+    assert most == 1
+    assert had
+    assert vm.rules.potential(0, 0, Phase.LIVE) == mask(20)
+
+
+def test_a_child_can_use_the_environment_though_another_thread_was_within(start_python: StartPython) -> None:
+    child = start_python(
+        """
+        import os, threading
+        from vmscope import tool
+        vm = tool.vm()
+        vm.enter(tool.Phase.LIVE)
+        env = vm.get_env()
+        within, go = threading.Event(), threading.Event()
+        def hold():
+            with vm.lock:
+                within.set()
+                go.wait()
+        holder = threading.Thread(target=hold, daemon=True)
+        holder.start()
+        within.wait()
+        pid = os.fork()
+        if not pid:
+            env.add_capabilities({tool.Capability.CAN_TAG_OBJECTS})
+            env.dispose_environment()
+            os._exit(9)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        go.set()
+        holder.join()
+        """,
+        options=["-W", "ignore"],
+        ready=False,
+    )
+    assert child.readline() == "9"
 
 
 # -- how functions are entered --------------------------------------------------------------------

@@ -28,6 +28,11 @@ class Version(IntEnum):
     V25 = 0x3019_0000
     CURRENT = V25
 
+    @classmethod
+    def offers(cls, number: int) -> bool:
+        """Whether this version may be asked for. Its last byte is anybody's; since 13 the one before it, too."""
+        return number & ~(0xFFFF if number >= cls.V13 else 0xFF) in {*cls}
+
 
 class Phase(IntEnum):
     """What a VM goes through: PRIMORDIAL, ONLOAD, PRIMORDIAL, START, LIVE, DEAD."""

@@ -60,7 +60,7 @@ class Host:
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
         """A new environment; `agent` is its name in messages. VersionNotOffered, NotAttached."""
-        if version & ~0xFF not in {*Version}:  # the last byte, micro, is anybody's
+        if not Version.offers(version):
             raise VersionNotOffered(f"the tool interface has no version {version:#x}")
         with self.lock:
             if self.phase not in (Phase.ONLOAD, Phase.LIVE):
