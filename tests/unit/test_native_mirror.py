@@ -101,6 +101,13 @@ def test_an_entry_is_appended_whole(native: Any, mirror: Any) -> None:
     assert struct.unpack_from("=iiqii", mirror.image, 8)[::4] == (64, 1)
 
 
+def test_a_copy_of_the_image(mirror: Any) -> None:
+    assert mirror.copy() == (bytes(CAPACITY), 32)
+    assert mirror.append(entry(8), 1, ())
+    mirror.refresh()
+    assert mirror.copy() == (bytes(mirror.image), 48)
+
+
 def test_what_does_not_fit_is_counted(native: Any, mirror: Any) -> None:
     """HotSpot's rule: the last byte of the region stays free, and a smaller entry may still come."""
     room = CAPACITY - 32

@@ -69,8 +69,7 @@ class Region:
         pid = os.getpid()
         with _directory.open_directory() as directory:
             _stale.clean(directory, pid)
-            used = self.mirror.used
-            image = bytes(self.mirror.image)  # a copy, as another thread may append meanwhile
+            image, used = self.mirror.copy()  # another thread may append meanwhile
             self.file = _file.create(directory, pid, image)
         self.mirror.set_file(os.fsencode(self.file.path), self.file.device, self.file.inode, used)
         if direct:

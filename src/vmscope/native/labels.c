@@ -122,7 +122,7 @@ remember(PyObject *by_names, PyObject *names, PyObject *const *values, Py_ssize_
         }
         key = values[i];
     }
-    return PyDict_SetItem(node, key, child);
+    return PyDict_SetDefault(node, key, child) == NULL ? -1 : 0; /* another thread's stays, and who found it has it */
 }
 
 static PyObject *

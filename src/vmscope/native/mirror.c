@@ -122,7 +122,7 @@ get_int32(const unsigned char *at)
     return value;
 }
 
-/* Room for `more` bindings; 0, or -1 with MemoryError. */
+/* Room for `more` bindings; 0, or -1 where there is no memory. Under the mutex. */
 static int
 reserve_bindings(Mirror *self, size_t more)
 {
@@ -130,7 +130,6 @@ reserve_bindings(Mirror *self, size_t more)
     size_t room = count == 0 ? CHUNK : (CHUNK - count % CHUNK) % CHUNK;
     for (Chunk *chunk = self->last; room < more; chunk = chunk->next, room += CHUNK) {
         if (chunk->next == NULL && (chunk->next = PyMem_RawCalloc(1, sizeof *chunk)) == NULL) {
-            PyErr_NoMemory();
             return -1;
         }
     }
@@ -246,12 +245,11 @@ mirror_append(PyObject *object, PyObject *args)
             goto done;
         }
     }
-    if (reserve_bindings(self, bound) == 0) {
-        pthread_mutex_lock(&self->thread.mutex);
-        int fits = append_entries(self, entries, (size_t)length, count, bindings, bound);
-        pthread_mutex_unlock(&self->thread.mutex);
-        result = PyBool_FromLong(fits);
-    }
+    pthread_mutex_lock(&self->thread.mutex);
+    int reserved = reserve_bindings(self, bound) == 0;
+    int fits = reserved && append_entries(self, entries, (size_t)length, count, bindings, bound);
+    pthread_mutex_unlock(&self->thread.mutex);
+    result = reserved ? PyBool_FromLong(fits) : PyErr_NoMemory();
 done:
     PyMem_Free(bindings);
     return result;
@@ -402,6 +400,21 @@ mirror_save(PyObject *object, PyObject *path)
 }
 
 static PyObject *
+mirror_copy(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    Mirror *self = (Mirror *)object;
+    PyObject *copy = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)self->capacity);
+    if (copy == NULL) {
+        return NULL;
+    }
+    pthread_mutex_lock(&self->thread.mutex);
+    memcpy(PyBytes_AS_STRING(copy), self->image, self->capacity);
+    uint32_t used = self->used;
+    pthread_mutex_unlock(&self->thread.mutex);
+    return Py_BuildValue("NI", copy, used);
+}
+
+static PyObject *
 mirror_image(PyObject *object, void *Py_UNUSED(closure))
 {
     return PyMemoryView_FromObject(object);
@@ -410,7 +423,11 @@ mirror_image(PyObject *object, void *Py_UNUSED(closure))
 static PyObject *
 mirror_field(PyObject *object, void *offset)
 {
-    return PyLong_FromLong(get_int32(((Mirror *)object)->image + (intptr_t)offset));
+    Mirror *self = (Mirror *)object;
+    pthread_mutex_lock(&self->thread.mutex);
+    int32_t value = get_int32(self->image + (intptr_t)offset);
+    pthread_mutex_unlock(&self->thread.mutex);
+    return PyLong_FromLong(value);
 }
 
 static PyObject *
@@ -437,6 +454,7 @@ static PyMethodDef mirror_methods[] = {
      "stands where in them from now on. False if they did not fit and were counted as overflow."},
     {"set_clock", mirror_set_clock, METH_O, "Makes a bound slot show the ns since the epoch, at each visit."},
     {"refresh", mirror_refresh, METH_NOARGS, "Copies the slots into the image now."},
+    {"copy", mirror_copy, METH_NOARGS, "The image with whole entries only, and how many bytes of it are in use."},
     {"set_file", mirror_set_file, METH_VARARGS,
      "set_file(path, device, inode, used): the file that the thread will write; it holds the image's first bytes."},
     {"map_file", mirror_map_file, METH_NOARGS, "Makes the file itself the image, before start(). OSError where that cannot be."},

@@ -109,6 +109,11 @@ class Mirror(Thread):
         self._refresh()
         resume()
 
+    def copy(self) -> tuple[bytes, int]:
+        """The image with whole entries only, and how many bytes of it are in use."""
+        with self._lock:
+            return bytes(self.image), self._top
+
     def set_file(self, path: bytes, device: int, inode: int, used: int, /) -> None:
         """The file that the thread will write; it holds the image's first `used` bytes."""
         self._path = path

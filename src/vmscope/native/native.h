@@ -84,10 +84,20 @@ void vmscope_free_children(_Atomic(Children *) *where);
 
 /* -- slots: the live values (slots.c, histogram.c); the mirror reads them without the GIL ----------- */
 
+/* Where threads run at once, a counter that one of them updates must not share a cache line with another's: room
+ * for the rest of the first and of the last line that an object's own memory touches. */
+#ifdef Py_GIL_DISABLED
+#define VMSCOPE_CACHE_LINE 64
+#define VMSCOPE_APART char apart[VMSCOPE_CACHE_LINE];
+#else
+#define VMSCOPE_APART
+#endif
+
 typedef struct {
     PyObject_HEAD
     _Atomic int64_t value;
     _Atomic(Children *) children;
+    VMSCOPE_APART
 } LongSlot;
 
 /* Text is guarded by a sequence number: odd while it is being written. `words` holds `capacity` bytes

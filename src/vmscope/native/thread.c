@@ -28,8 +28,9 @@
 
 static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler"};
 
-/* Each a strong reference to its owner: what fork looks at. */
-static _Atomic(Thread *) active[THREAD_KINDS];
+/* Each a strong reference to its owner: what fork looks at. Under `choosing`, which is held for some instructions. */
+static Thread *active[THREAD_KINDS];
+static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic int64_t own_cpu;
 _Atomic int64_t vmscope_own_states;
@@ -110,7 +111,7 @@ void
 vmscope_thread_finish(Thread *self)
 {
     pthread_mutex_lock(&self->mutex);
-    self->finished = 1;
+    atomic_store(&self->finished, 1);
     self->stopping = STOP;
     pthread_mutex_unlock(&self->mutex);
 }
@@ -128,6 +129,34 @@ vmscope_thread_leave(Thread *self)
     return stopping;
 }
 
+/* -- the active ones ------------------------------------------------------------------------------ */
+
+/* The one of a kind, with a new reference to its owner; NULL: there is none. */
+static Thread *
+get_active(int kind)
+{
+    pthread_mutex_lock(&choosing);
+    Thread *self = active[kind];
+    if (self != NULL) {
+        Py_INCREF(self->owner);
+    }
+    pthread_mutex_unlock(&choosing);
+    return self;
+}
+
+/* Puts `next` in the place of `expected`, whose reference it takes over; what stood there. */
+static Thread *
+replace_active(int kind, Thread *expected, Thread *next)
+{
+    pthread_mutex_lock(&choosing);
+    Thread *found = active[kind];
+    if (found == expected) {
+        active[kind] = next;
+    }
+    pthread_mutex_unlock(&choosing);
+    return found;
+}
+
 /* -- start and stop ------------------------------------------------------------------------------- */
 
 void
@@ -139,10 +168,13 @@ vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)
     pthread_cond_init(&self->wake, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&self->mutex, NULL);
+    pthread_mutex_init(&self->turn, NULL);
     self->owner = owner;
     self->kind = kind;
     self->body = body;
-    self->joinable = self->running = self->stopping = self->finished = self->kicked = self->paused = self->stuck = 0;
+    self->joinable = self->running = self->stopping = self->kicked = self->stuck = 0;
+    atomic_store(&self->paused, 0);
+    atomic_store(&self->finished, 0);
 }
 
 void
@@ -177,18 +209,30 @@ enter(void *argument)
     return NULL;
 }
 
-/* 0, or the errno of pthread_create. */
+/* Takes a stop back that the thread has yet to see; true where there is a thread. */
 static int
-launch(Thread *self)
+keep_running(Thread *self)
 {
     pthread_mutex_lock(&self->mutex);
     self->stopping = 0;
-    int running = self->running, joinable = self->joinable;
+    int running = self->running;
     pthread_mutex_unlock(&self->mutex);
-    if (running) { /* it was told to stop, has not yet, and goes on */
-        return 0;
-    }
-    if (joinable) {
+    return running;
+}
+
+static void
+set_running(Thread *self, int running)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->running = running;
+    pthread_mutex_unlock(&self->mutex);
+}
+
+/* In its turn, where no thread runs. 0, or the errno of pthread_create. */
+static int
+create(Thread *self)
+{
+    if (self->joinable) {
         pthread_join(self->thread, NULL);
     }
     pthread_attr_t attributes;
@@ -196,13 +240,29 @@ launch(Thread *self)
     sigfillset(&all);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    self->running = 1;
+    set_running(self, 1);
     self->pid = getpid();
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for this thread */
     int status = pthread_create(&self->thread, &attributes, enter, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    self->running = self->joinable = status == 0;
+    self->joinable = status == 0;
+    if (status != 0) {
+        set_running(self, 0);
+    }
+    return status;
+}
+
+/* 0, or the errno of pthread_create. */
+static int
+launch(Thread *self)
+{
+    if (keep_running(self)) {
+        return 0;
+    }
+    pthread_mutex_lock(&self->turn); /* soon: what it may be held for is the end of a thread that runs no more */
+    int status = keep_running(self) ? 0 : create(self);
+    pthread_mutex_unlock(&self->turn);
     return status;
 }
 
@@ -210,7 +270,7 @@ static void
 ask_to_stop(Thread *self, int order)
 {
     pthread_mutex_lock(&self->mutex);
-    self->stopping = order;
+    self->stopping = order > self->stopping ? order : self->stopping;
     pthread_cond_signal(&self->wake);
     pthread_mutex_unlock(&self->mutex);
 }
@@ -232,33 +292,42 @@ wait_until_gone(pid_t tid)
 static int
 join(Thread *self, int64_t timeout)
 {
-    if (self->joinable && self->pid == getpid()) {
-        struct timespec deadline = deadline_after(CLOCK_REALTIME, timeout);
-        if (pthread_timedjoin_np(self->thread, NULL, &deadline) != 0) {
-            return 0;
-        }
-        wait_until_gone(self->tid);
+    if (self->pid != getpid()) { /* there is none, or it is the parent's, as is whoever had the turn */
+        pthread_mutex_init(&self->turn, NULL);
+        self->joinable = 0;
+        return 1;
     }
-    self->joinable = 0;
-    return 1;
+    struct timespec deadline = deadline_after(CLOCK_REALTIME, timeout);
+    if (pthread_mutex_timedlock(&self->turn, &deadline) != 0) {
+        return 0;
+    }
+    if (self->joinable && pthread_timedjoin_np(self->thread, NULL, &deadline) == 0) {
+        wait_until_gone(self->tid);
+        self->joinable = 0;
+    }
+    int ended = !self->joinable;
+    pthread_mutex_unlock(&self->turn);
+    return ended;
 }
 
 int
 vmscope_thread_start(Thread *self)
 {
-    Thread *none = NULL;
-    if (atomic_load(&active[self->kind]) != self) {
-        if (!atomic_compare_exchange_strong(&active[self->kind], &none, self)) {
+    Py_INCREF(self->owner);
+    Thread *found = replace_active(self->kind, NULL, self);
+    if (found != NULL) {
+        Py_DECREF(self->owner);
+        if (found != self) {
             PyErr_Format(PyExc_RuntimeError, "this process has a running %s", names[self->kind]);
             return -1;
         }
-        Py_INCREF(self->owner);
     }
-    self->finished = 0;
+    atomic_store(&self->finished, 0);
     int status = launch(self);
     if (status != 0) {
-        atomic_store(&active[self->kind], NULL);
-        Py_DECREF(self->owner);
+        if (replace_active(self->kind, self, NULL) == self) {
+            Py_DECREF(self->owner);
+        }
         errno = status;
         PyErr_SetFromErrno(PyExc_OSError);
         return -1;
@@ -270,8 +339,7 @@ int
 vmscope_thread_stop(Thread *self, int64_t timeout)
 {
     int ended;
-    Thread *own = self;
-    int was_active = atomic_compare_exchange_strong(&active[self->kind], &own, NULL);
+    int was_active = replace_active(self->kind, self, NULL) == self;
     Py_BEGIN_ALLOW_THREADS
     ask_to_stop(self, STOP);
     ended = join(self, timeout);
@@ -335,25 +403,32 @@ static PyFrameObject *forking; /* the frame in which the main thread calls os.fo
 static PyObject *
 before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    Thread *stopped[THREAD_KINDS];
-    int count = 0;
+    Thread *found[THREAD_KINDS];
+    int stopped[THREAD_KINDS];
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
-        Thread *self = atomic_load(&active[kind]);
-        if (self != NULL && self->paused++ == 0) { /* of two threads that fork at once the first one waits */
+        Thread *self = found[kind] = get_active(kind);
+        stopped[kind] = self != NULL && atomic_fetch_add(&self->paused, 1) == 0; /* of two forks at once the first waits */
+        if (stopped[kind]) {
             ask_to_stop(self, PAUSE);
-            stopped[count++] = self;
         }
-        if (kind == LATER_THREAD && count > 0) { /* its call may start the others: they come into view once it is over */
+        if (kind == LATER_THREAD && stopped[kind]) { /* its call may start the others: they come into view once it is over */
             Py_BEGIN_ALLOW_THREADS
-            (void)join(stopped[--count], CALL_TIMEOUT);
+            (void)join(self, CALL_TIMEOUT);
             Py_END_ALLOW_THREADS
         }
     }
     Py_BEGIN_ALLOW_THREADS
-    while (count > 0) {
-        wait_for_pause(stopped[--count]);
+    for (int kind = THREAD_KINDS - 1; kind > LATER_THREAD; kind--) {
+        if (stopped[kind]) {
+            wait_for_pause(found[kind]);
+        }
     }
     Py_END_ALLOW_THREADS
+    for (int kind = 0; kind < THREAD_KINDS; kind++) {
+        if (found[kind] != NULL) {
+            Py_DECREF(found[kind]->owner); /* which may have been stopped meanwhile */
+        }
+    }
     Py_RETURN_NONE;
 }
 
@@ -361,13 +436,17 @@ static void
 resume(void)
 {
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
-        Thread *self = atomic_load(&active[kind]);
-        if (self != NULL && self->paused == 0 && !self->finished) {
+        Thread *self = get_active(kind);
+        if (self == NULL) {
+            continue;
+        }
+        if (atomic_load(&self->paused) == 0 && !atomic_load(&self->finished)) {
             int status = launch(self);
             if (status != 0) {
                 atomic_store(&self->error, status);
             }
         }
+        Py_DECREF(self->owner);
     }
 }
 
@@ -409,8 +488,11 @@ after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     int due = 0;
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
-        Thread *self = atomic_load(&active[kind]);
-        due |= self != NULL && self->paused > 0 && --self->paused == 0;
+        Thread *self = get_active(kind);
+        if (self != NULL) {
+            due |= atomic_load(&self->paused) > 0 && atomic_fetch_sub(&self->paused, 1) == 1;
+            Py_DECREF(self->owner);
+        }
     }
     if (!due) {
         Py_RETURN_NONE;
@@ -429,8 +511,10 @@ after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 static PyObject *
 after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
+    pthread_mutex_init(&choosing, NULL); /* without a GIL another thread may have held it */
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
-        Thread *self = atomic_exchange(&active[kind], NULL);
+        Thread *self = active[kind];
+        active[kind] = NULL;
         if (self != NULL) { /* its thread is the parent's */
             vmscope_thread_init(self, self->owner, self->kind, self->body);
             Py_DECREF(self->owner);

@@ -22,11 +22,13 @@ typedef struct {
     pthread_mutex_t mutex; /* held for some instructions only, never across a system call */
     pthread_cond_t wake;
 
+    pthread_mutex_t turn; /* held while the thread is started or joined: one may do that at a time */
     pthread_t thread;
     pid_t tid;                                         /* the thread's own while it runs */
     pid_t pid;                                         /* whose thread it is: a bare fork(2) tells nobody */
-    int joinable, running, stopping, finished, kicked; /* under the mutex */
-    int paused;                                        /* forks under way; under the GIL */
+    int joinable, running, stopping, kicked;           /* under the mutex */
+    _Atomic int paused;                                /* forks under way */
+    _Atomic int finished;                              /* no fork starts it again */
     int stuck;                                         /* on a frozen disk, as the last fork found it */
     int64_t cpu;                                       /* ns of CPU that are accounted for; the thread's own */
     _Atomic int error;                                 /* errno of the last failure: a start, or the owner's work */
