@@ -11,10 +11,10 @@ export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help setup test matrix lint format types bench docs tables demo jdks clean
+.PHONY: help setup test matrix freethreaded lint format types bench docs tables demo jdks clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## build everything into .venv: locked dependencies, the extension, a JDK if there is none
 	@scripts/setup
@@ -24,6 +24,10 @@ test: setup ## the whole test suite; ARGS="-k name" for a part
 
 matrix: ## the unit and property tests on each of 3.11, 3.12 and 3.13 that is found
 	@scripts/matrix $(VERSIONS)
+
+freethreaded: setup ## CPython 3.13 without a GIL, built once with and without ThreadSanitizer, and the tests on it
+	@scripts/freethreaded && scripts/freethreaded tsan
+	$(python) -m pytest -q tests/integration/test_free_threaded.py
 
 lint: setup ## ruff: rules and format
 	$(python) -m ruff check

@@ -225,7 +225,7 @@ demand(bool holds, const char *what)
 static void
 try(const Bytes *region)
 {
-    unsigned char *data = malloc((size_t)region->size);
+    unsigned char *data = malloc(region->size < 0 ? 0 : (size_t)region->size);
     demand(data != NULL || region->size == 0, "no memory");
     if (region->size > 0) {
         memcpy(data, region->data, (size_t)region->size);
@@ -251,7 +251,7 @@ try(const Bytes *region)
         else {
             int64_t length = walk_text_length(&walk, &entry);
             demand(length >= 0 && length <= entry.vector_length, "a text longer than its vector");
-            unsigned char *copy = malloc((size_t)length);
+            unsigned char *copy = malloc(length < 0 ? 0 : (size_t)length); /* the compiler does not follow demand() */
             demand(copy != NULL || length == 0, "no memory");
             if (length > 0) {
                 memcpy(copy, data + entry.value, (size_t)length);
