@@ -81,12 +81,16 @@ def test_eight_threads_lose_nothing(package: str) -> None:
 
 
 def test_the_thread_sanitizer_finds_nothing(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
-    """With CPython itself under it, and the suppressions that CPython's own developers use."""
+    """With CPython itself under it, and the suppressions that CPython's own developers use.
+
+    One more: CPython 3.13 reads gc.callbacks without a lock while start and stop change that list.
+    """
     python = interpreter("tsan")
     package = built(tmp_path_factory, python, "thread")
-    suppressions = Path(python).parents[1] / "suppressions.txt"
-    log = tmp_path / "log"
-    options = f"suppressions={suppressions} log_path={log} exitcode=0"
+    suppressions = tmp_path / "suppressions"
+    cpythons = (Path(python).parents[1] / "suppressions.txt").read_text()
+    suppressions.write_text(cpythons + "\nrace:invoke_gc_callback\n")
+    options = f"suppressions={suppressions} log_path={tmp_path}/log exitcode=0"
     found = json.loads(run(python, package, "-m", "tests.threads", "4", "400", env={"TSAN_OPTIONS": options}))
-    assert [path.read_text() for path in tmp_path.iterdir()] == []
+    assert [path.read_text() for path in tmp_path.glob("log*")] == []
     check(found, 4, 400)

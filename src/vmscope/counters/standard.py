@@ -36,6 +36,9 @@ _importlib = sys.modules["_frozen_importlib"].__dict__
 _FIRST_SAMPLE = 20_000_000  # ns: a process that ends soon pays nothing
 _STOP_TIMEOUT = 1_000_000_000  # ns
 
+# Without a GIL a collection on another thread may be about to call what was just removed: it must not be freed.
+_RETIRED: list[native.Collector] = []
+
 
 class Standard:
     """The counters of the catalogue in `registry`, but for those that nothing here can feed.
@@ -128,6 +131,7 @@ class Standard:
         """No longer feeds them. A later start may have other constants."""
         if self._collector in gc.callbacks:
             gc.callbacks.remove(self._collector)
+            _RETIRED.append(self._collector)
         if _importlib["_find_and_load"] is self._import_timer:  # else somebody else has put something round it
             _importlib["_find_and_load"] = self._find_and_load
         self._registry.forget(counter for counter in self.all if isinstance(counter, (Constant, Alias)))

@@ -95,7 +95,7 @@ typedef struct {
     int64_t interval, delay; /* ns */
     PyInterpreterState *interpreter;
     LongSlot *slots[FIELD_COUNT];
-    PyObject *get_count, *get_threshold, *garbage, *get_interval, *is_gil_enabled;
+    PyObject *get_count, *get_threshold, *garbage, *get_interval, *is_gil_enabled, *count_threads;
     const Py_ssize_t *long_lived; /* objects that outlived a full collection, and those that came to them since */
 
     pthread_mutex_t reading; /* of what needs no GIL, by the thread or by sample() */
@@ -210,12 +210,28 @@ put_ints(Sampler *self, PyObject *function, int field, Py_ssize_t count)
     PyErr_Clear();
 }
 
-/* A module's variable, if it is loaded; a borrowed reference. */
+/* What a dict has under a name, a new reference; NULL, without an exception, where it has nothing. */
+static PyObject *
+item(PyObject *dict, const char *name)
+{
+#ifdef Py_GIL_DISABLED
+    PyObject *found = NULL;
+    (void)PyDict_GetItemStringRef(dict, name, &found);
+    PyErr_Clear();
+    return found;
+#else
+    return Py_XNewRef(PyDict_GetItemString(dict, name));
+#endif
+}
+
+/* A module's variable, if it is loaded; a new reference. */
 static PyObject *
 loaded(PyObject *modules, const char *module, const char *variable)
 {
-    PyObject *found = PyDict_GetItemString(modules, module);
-    return found != NULL && PyModule_Check(found) ? PyDict_GetItemString(PyModule_GetDict(found), variable) : NULL;
+    PyObject *found = item(modules, module);
+    PyObject *value = found != NULL && PyModule_Check(found) ? item(PyModule_GetDict(found), variable) : NULL;
+    Py_XDECREF(found);
+    return value;
 }
 
 static int64_t
@@ -232,19 +248,36 @@ count_daemons(PyObject *modules)
     }
     Py_XDECREF(name);
     Py_XDECREF(threads);
+    Py_XDECREF(active);
     PyErr_Clear();
     return count;
+}
+
+/* The program's threads; this one of ours is not among them. */
+static int64_t
+count_live(Sampler *self)
+{
+#ifdef Py_GIL_DISABLED /* the list of thread states changes while it is walked */
+    PyObject *count = PyObject_CallNoArgs(self->count_threads);
+    int64_t live = count == NULL ? 0 : PyLong_AsLongLong(count);
+    Py_XDECREF(count);
+    PyErr_Clear();
+    return live + 1; /* the main one, which nobody started */
+#else
+    int64_t live = -1;
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(self->interpreter); state != NULL;
+         state = PyThreadState_Next(state)) {
+        live++;
+    }
+    return live;
+#endif
 }
 
 /* `own` is a thread state of ours, and the last one that was made: its number is how many there ever were. */
 static void
 read_threads(Sampler *self, PyObject *modules, PyThreadState *own)
 {
-    int64_t live = -1;
-    for (PyThreadState *state = PyInterpreterState_ThreadHead(self->interpreter); state != NULL;
-         state = PyThreadState_Next(state)) {
-        live++;
-    }
+    int64_t live = count_live(self);
     self->peak = live > self->peak ? live : self->peak;
     put(self, THREADS_LIVE, live);
     put(self, THREADS_PEAK, self->peak);
@@ -301,6 +334,7 @@ read_interpreter(Sampler *self, PyThreadState *own)
     PyObject *get_traced_memory = loaded(modules, "_tracemalloc", "get_traced_memory");
     if (get_traced_memory != NULL) {
         put_ints(self, get_traced_memory, TRACED, 2);
+        Py_DECREF(get_traced_memory);
     }
     PyObject *enabled = self->is_gil_enabled == NULL ? NULL : PyObject_CallNoArgs(self->is_gil_enabled);
     put(self, GIL_ENABLED, enabled != Py_False);
@@ -457,7 +491,8 @@ sampler_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         (self->get_count = attribute("gc", "get_count")) == NULL ||
         (self->get_threshold = attribute("gc", "get_threshold")) == NULL ||
         (self->garbage = attribute("gc", "garbage")) == NULL ||
-        (self->get_interval = attribute("sys", "getswitchinterval")) == NULL) {
+        (self->get_interval = attribute("sys", "getswitchinterval")) == NULL ||
+        (self->count_threads = attribute("_thread", "_count")) == NULL) {
         Py_DECREF(self);
         return NULL;
     }
@@ -484,6 +519,7 @@ sampler_dealloc(PyObject *object)
     Py_XDECREF(self->garbage);
     Py_XDECREF(self->get_interval);
     Py_XDECREF(self->is_gil_enabled);
+    Py_XDECREF(self->count_threads);
     PyTypeObject *type = Py_TYPE(object);
     type->tp_free(object);
     Py_DECREF(type);
