@@ -10,7 +10,7 @@ from tests.jvmti_header import Header, header
 from vmscope.tool import errors
 from vmscope.tool.capabilities import Capability
 from vmscope.tool.codes import Error, Phase, Phases, Version
-from vmscope.tool.events import EVENTS, KINDS, Event, bit, sent_in
+from vmscope.tool.events import EVENTS, KINDS, SENT_IN, Event, bit
 from vmscope.tool.functions import BY_METHOD, FUNCTIONS, SINCE, SLOTS, TYPES, Function, snake
 
 
@@ -126,7 +126,7 @@ def test_names_in_snake_case(name: str, expected: str) -> None:
 
 def test_which_events_a_phase_sends() -> None:
     def names(phase: Phase) -> set[str]:
-        return {event.name for event in Event if sent_in(phase) & bit(event)}
+        return {event.name for event in Event if SENT_IN[phase] & bit(event)}
 
     assert names(Phase.ONLOAD) == {"CLASS_FILE_LOAD_HOOK", "NATIVE_METHOD_BIND", "DYNAMIC_CODE_GENERATED"}
     assert names(Phase.PRIMORDIAL) == names(Phase.ONLOAD)

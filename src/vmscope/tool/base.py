@@ -23,7 +23,7 @@ class Base:
     """One environment's state. Sets are ints: of capabilities by their bit, of events by `events.bit`.
 
     What decides over its events, for whoever dispatches them: `callbacks`, `enabled`, `enabled_by_thread`,
-    `sent_in(phase)`; each change of these is followed by `host.changed()`.
+    `ready()`; each change of these is followed by `host.changed()`.
     """
 
     def __init__(self, host: Host, version: int, agent: str) -> None:
@@ -34,6 +34,7 @@ class Base:
         self.held = 0
         self.prohibited = 0
         self.callbacks: dict[int, Callable[..., object]] = {}  # by event
+        self._called = 0  # events that have a callback
         self.enabled = 0  # events enabled for all threads
         self.enabled_by_thread: dict[Thread, int] = {}  # events enabled for one thread
         self.retransformable: bool | None = None  # None until the class file load hook was first enabled
@@ -54,10 +55,15 @@ class Base:
         if self.disposed:
             return 0
         phase = self.phase()
-        ready = events.sent_in(phase)
+        ready = events.SENT_IN[phase] & self._called
         if phase == Phase.PRIMORDIAL and not self.held & EARLY_CLASS_HOOK:
             ready &= ~events.bit(events.Event.CLASS_FILE_LOAD_HOOK)
-        return ready & sum(events.bit(event) for event in self.callbacks)
+        return ready
+
+    def set_callbacks(self, callbacks: dict[int, Callable[..., object]]) -> None:
+        """In the place of those there were."""
+        self.callbacks = callbacks
+        self._called = sum(map(events.bit, callbacks))
 
     def wanted(self) -> int:
         """The events that are sent to it now on at least one thread."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from vmscope.tool.codes import Phases
+from vmscope.tool.codes import Phase, Phases
 
 ANY, START, STARTED, LIVE = Phases.ANY, Phases.START, Phases.STARTED, Phases.LIVE
 
@@ -122,6 +122,7 @@ class EventKind:
 KINDS: dict[int, EventKind] = {row[0]: EventKind(*row) for row in EVENTS}
 
 
-def sent_in(phase: int) -> int:
-    """The set of events that are sent in this phase."""
-    return sum(bit(kind.event) for kind in KINDS.values() if kind.phases >> phase & 1)
+# The set of events that are sent in each phase.
+SENT_IN: dict[int, int] = {
+    phase: sum(bit(kind.event) for kind in KINDS.values() if kind.phases >> phase & 1) for phase in Phase
+}

@@ -107,7 +107,7 @@ class General(Base):
         """
         with self.host.lock:
             self.disposed = True
-            self.callbacks = {}
+            self.set_callbacks({})
             self.enabled = 0
             self.enabled_by_thread = {}
             self.held = self.host.rules.dispose(self.held)

@@ -39,7 +39,7 @@ class Notification(Base):
                 raise IllegalArgument(f"{callback!r} is no callback: it cannot be called")
             new[Event(event)] = callback
         with self.host.lock:
-            self.callbacks = new
+            self.set_callbacks(new)
             self.host.changed()
 
     @function
