@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vmscope.tool.environment import Environment
     from vmscope.tool.errors import ToolError
     from vmscope.tool.events import Event
+    from vmscope.tool.extensions import Extension
     from vmscope.tool.host import Host, vm
     from vmscope.tool.threads import Thread
 
@@ -31,6 +32,7 @@ __all__ = [
     "Environment",
     "Error",
     "Event",
+    "Extension",
     "Host",
     "Phase",
     "Thread",
@@ -47,6 +49,7 @@ _HOMES = {
     "environment": ("Environment",),
     "errors": ("ToolError",),
     "events": ("Event",),
+    "extensions": ("Extension",),
     "host": ("Host", "vm"),
     "threads": ("Thread",),
 }

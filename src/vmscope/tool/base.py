@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vmscope.tool.events import Event
+    from vmscope.tool.extensions import Extension
     from vmscope.tool.host import Host
     from vmscope.tool.threads import Thread
 
@@ -77,7 +78,7 @@ class Base:
         enabled = self.enabled | self.enabled_by_thread.get(thread, 0)
         return bool(enabled & events.bit(event) and self.ready() & events.bit(event))
 
-    def deliver(self, event: Event, arguments: tuple[object, ...]) -> None:
+    def deliver(self, event: Event | Extension, arguments: tuple[object, ...]) -> None:
         """Calls the callback. What it raises is logged, and after ten in a row its event disabled here.
 
         A KeyboardInterrupt is the user's and meant for the program: it goes on to there.
@@ -94,7 +95,7 @@ class Base:
         else:
             self.failures.pop(event, None)
 
-    def failed(self, event: Event, error: BaseException) -> None:
+    def failed(self, event: Event | Extension, error: BaseException) -> None:
         """Logs what a callback raised; the tenth time in a row disables its event for this environment."""
         import logging
 

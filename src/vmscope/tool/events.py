@@ -122,7 +122,13 @@ class EventKind:
 KINDS: dict[int, EventKind] = {row[0]: EventKind(*row) for row in EVENTS}
 
 
+# Numbers from here to 113 are extension events (`tool.extensions`), which are sent in LIVE.
+FIRST_EXTENSION = 100
+EXTENSION_BITS = (1 << 64) - bit(FIRST_EXTENSION)
+
 # The set of events that are sent in each phase.
 SENT_IN: dict[int, int] = {
-    phase: sum(bit(kind.event) for kind in KINDS.values() if kind.phases >> phase & 1) for phase in Phase
+    phase: sum(bit(kind.event) for kind in KINDS.values() if kind.phases >> phase & 1)
+    | (EXTENSION_BITS if phase == Phase.LIVE else 0)
+    for phase in Phase
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Protocol
 
+    from vmscope.tool.extensions import Extension
     from vmscope.tool.threads import Thread
 
     class Lock(Protocol):
@@ -56,6 +57,7 @@ class Host:
         self._probed = rules is None
         self.rules = rules or CapabilityRules(*(int(bits) for bits in cpython.capability_sets()))
         self.environments: list[Environment] = []
+        self.extension_events: set[int] = set()  # those that a mechanism makes, added by it
         self._mechanisms: list[Mechanism] = []
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
@@ -124,7 +126,11 @@ class Host:
         return wanted
 
     def post(
-        self, event: Event, *arguments: object, thread: Thread | None = None, only: list[Environment] | None = None
+        self,
+        event: Event | Extension,
+        *arguments: object,
+        thread: Thread | None = None,
+        only: list[Environment] | None = None,
     ) -> None:
         """Sends an event to each environment that it is enabled for, in the order of their creation.
 

@@ -24,8 +24,10 @@ RETRANSFORM = 1 << Capability.CAN_RETRANSFORM_CLASSES
 class Notification(Base):
     @function
     def set_event_callbacks(self, callbacks: Mapping[Event, Callable[..., object] | None] | None) -> None:
-        """Replaces all callbacks; None, or no entry, is none. Each is called with the environment, then what its
-        event tells (`tool.events.EVENTS`). InvalidEventType, IllegalArgument for what cannot be called.
+        """Replaces all but those of extension events; None, or no entry, is none.
+
+        Each is called with the environment, then what its event tells (`tool.events.EVENTS`). InvalidEventType,
+        IllegalArgument for what cannot be called.
 
         CPython: a dictionary of callables by event.
         """
@@ -39,7 +41,8 @@ class Notification(Base):
                 raise IllegalArgument(f"{callback!r} is no callback: it cannot be called")
             new[Event(event)] = callback
         with self.host.lock:
-            self.set_callbacks(new)
+            kept = {event: known for event, known in self.callbacks.items() if event >= events.FIRST_EXTENSION}
+            self.set_callbacks({**new, **kept})
             self.host.changed()
 
     @function
