@@ -20,7 +20,7 @@ from vmscope.tool.impossible import Impossible
 
 Table = Callable[..., str]
 FUNCTION_COLUMNS = ("slot", "function", "phases", "capability", "state", "on CPython", "other than a JVM")
-CAPABILITY_COLUMNS = ("bit", "capability", "3.11", "3.12", "3.13", "3.14+", "mechanism, or why none")
+CAPABILITY_COLUMNS = ("bit", "capability", "3.11", "3.12", "3.13, 3.13t", "3.14+, 3.14t+", "mechanism, or why none")
 VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14))
 
 
@@ -29,11 +29,7 @@ def tool_interface(table: Table) -> str:
     parts = [
         ("Functions", FUNCTION_COLUMNS, functions()),
         ("Events", ("number", "event", "phases", "capability", "for one thread", "callback gets"), events()),
-        (
-            "Capabilities",
-            ("bit", "capability", "3.11", "3.12", "3.13", "3.14+", "mechanism, or why none"),
-            capabilities(),
-        ),
+        ("Capabilities", CAPABILITY_COLUMNS, capabilities()),
         ("Errors", ("code", "JVM TI's name", "class", "meaning"), errors()),
     ]
     return "\n".join(f"## {title}\n\n{table(heading, *rows)}" for title, heading, rows in parts)

@@ -80,6 +80,17 @@ def test_eight_threads_lose_nothing(package: str) -> None:
     check(found, THREADS, ROUNDS)
 
 
+def test_the_tool_interface_has_its_version_s_sets_and_one_holder_at_a_time(package: str) -> None:
+    found = json.loads(run(interpreter(), package, "-m", "tests.tool_threads"))
+    assert (found["gil"], found["free_threaded"]) == (False, True)
+    assert found["features"], "the documentation says that a build without the GIL has what its version has"
+    assert found["most"] == 1
+    assert found["had"]
+    assert found["sent"] >= 400, "each thread's environments got at least the events that it posted itself"
+    assert (found["threads"], found["alive"]) == (8, 0)
+    assert (found["environments"], found["free"]) == (0, True)
+
+
 def test_the_thread_sanitizer_finds_nothing(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
     """With CPython itself under it, and the suppressions that CPython's own developers use.
 
