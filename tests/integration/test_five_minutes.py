@@ -189,23 +189,39 @@ def watch(terminal: Terminal) -> None:
         assert names(frame) == names(SAID[WATCH])[:-1]
         assert frame[0].split() == SAID[WATCH][0].split()
         child.process.send_signal(signal.SIGINT)
-        assert child.process.wait(PATIENCE) == 0
+        status = child.process.wait(PATIENCE)
+        assert child.process.stdout is not None
+        assert status == 0, child.process.stdout.read().decode()
 
 
 def agree(terminal: Terminal, workers: list[int]) -> None:
-    """The counters with the server's own log, a line a request."""
+    """The counters with the server's own log, a line a request, as soon as all of them have come to the regions."""
 
     def logged(status: str = "") -> int:
         return len(re.findall(rf'HTTP/1.1" {status}', terminal.log.read_text()))
 
-    eventually(lambda: counts(workers)["http.server.requests"] == logged(), "as many requests as the log has lines")
-    eventually(lambda: counts(workers)["http.server.time.sum"] > counts(workers)["shop.pricing.sum"], "time as well")
-    found = counts(workers)
-    orders = sum(found.get(f'shop.orders{{size="{size}"}}', 0) for size in ("large", "small"))
-    prices = sum(count for name, count in found.items() if name.startswith("shop.pricing.bucket"))
-    assert orders == prices == logged("200") == found['http.server.requests{method="GET",status="2xx"}']
-    assert logged("404") == found['http.server.requests{method="GET",status="4xx"}'] > 0
-    assert found["http.server.active"] == found["http.server.busy"] == 0
+    def compared() -> list[tuple[int, int]]:
+        found = counts(workers)
+        orders = sum(found.get(f'shop.orders{{size="{size}"}}', 0) for size in ("large", "small"))
+        prices = sum(count for name, count in found.items() if name.startswith("shop.pricing.bucket"))
+        times = sum(count for name, count in found.items() if name.startswith("http.server.time.bucket"))
+        return [
+            (found["http.server.requests"], logged()),
+            (times, logged()),
+            (found['http.server.requests{method="GET",status="2xx"}'], logged("200")),
+            (found['http.server.requests{method="GET",status="4xx"}'], logged("404")),
+            (orders, logged("200")),
+            (prices, logged("200")),
+            (found["http.server.active"], 0),
+            (found["http.server.busy"], 0),
+        ]
+
+    end = time.monotonic() + PATIENCE
+    while any(one != other for one, other in compared()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert [one for one, _ in compared()] == [other for _, other in compared()]
+    assert min(logged("200"), logged("404")) > 0
+    assert counts(workers)["http.server.time.sum"] > counts(workers)["shop.pricing.sum"]
 
 
 def test_what_the_page_shows_as_wrong(terminal: Terminal) -> None:

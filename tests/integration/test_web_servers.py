@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -143,9 +144,15 @@ def total(workers: dict[int, Values], name: str) -> int:
 
 
 def settled(read: Callable[[], dict[int, Values]], count: int) -> dict[int, Values]:
-    """The counters after `count` requests, and one more visit of the mirror: a set of values is no transaction."""
+    """The counters after `count` requests, and a whole visit of each mirror: a set of values is no transaction."""
+
+    def moved(before: dict[int, Values]) -> bool:
+        now = read()
+        return all(now[pid]["sun.os.hrt.ticks"] != before[pid]["sun.os.hrt.ticks"] for pid in before)
+
     eventually(lambda: total(read(), "http.server.requests") == count and total(read(), "http.server.busy") == 0)
-    time.sleep(0.3)
+    for _ in range(2):  # the clock moves once a visit: from one move to the next everything was copied
+        eventually(partial(moved, read()))
     return read()
 
 
