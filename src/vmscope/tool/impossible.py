@@ -7,6 +7,7 @@ from vmscope.tool.calls import impossible
 
 UNWIND = "CPython offers no way to unwind another frame than by an exception"
 PREFIX = "C functions are found by their address, never by a name that could have a prefix"
+VIRTUAL = "CPython has no virtual threads"
 MODULES = "a Python module reads, exports and opens everything; there is nothing to add"
 
 
@@ -25,3 +26,5 @@ class Impossible(Base):
     add_module_opens = impossible("add_module_opens", MODULES)
     add_module_uses = impossible("add_module_uses", MODULES)
     add_module_provides = impossible("add_module_provides", MODULES)
+    suspend_all_virtual_threads = impossible("suspend_all_virtual_threads", VIRTUAL)
+    resume_all_virtual_threads = impossible("resume_all_virtual_threads", VIRTUAL)
