@@ -113,6 +113,9 @@ class VirtualMachine:
             instruments.instrument(*(names.split(",") if names else ()))
 
     def _start(self, command: str | None) -> None:
+        if not native.in_main_interpreter():
+            self.reason = "a process has one region, its main interpreter's: this is a sub-interpreter"
+            return
         self._hook()
         self._end_with_parent()
         if not self.flags.on("UsePerfData"):

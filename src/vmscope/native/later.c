@@ -95,7 +95,7 @@ call_later(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "the delay is at least 0 ns");
         return NULL;
     }
-    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    if (!vmscope_in_main_interpreter()) {
         PyErr_SetString(PyExc_RuntimeError, "a process has one region: only its main interpreter makes it");
         return NULL;
     }
@@ -132,6 +132,9 @@ cancel(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "|p:cancel_call", &wait)) {
         return NULL;
     }
+    if (!vmscope_in_main_interpreter()) { /* it has made none */
+        Py_RETURN_TRUE;
+    }
     int ended = (!wait && only_sleeps()) || vmscope_thread_stop(&later.thread, STOP_TIMEOUT);
     Py_XDECREF(atomic_exchange(&later.callback, NULL));
     return PyBool_FromLong(ended);
@@ -147,11 +150,16 @@ static PyMethodDef functions[] = {
     {NULL},
 };
 
+static void
+init_thread(void)
+{
+    vmscope_thread_init(&later.thread, Py_None, LATER_THREAD, wait_and_call);
+}
+
 int
 vmscope_add_later(PyObject *module)
 {
-    if (later.thread.body == NULL) { /* a sub-interpreter's import comes second */
-        vmscope_thread_init(&later.thread, Py_None, LATER_THREAD, wait_and_call);
-    }
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* sub-interpreters import at once */
+    pthread_once(&once, init_thread);
     return PyModule_AddFunctions(module, functions);
 }

@@ -311,8 +311,18 @@ join(Thread *self, int64_t timeout)
 }
 
 int
+vmscope_in_main_interpreter(void)
+{
+    return PyInterpreterState_Get() == PyInterpreterState_Main();
+}
+
+int
 vmscope_thread_start(Thread *self)
 {
+    if (!vmscope_in_main_interpreter()) {
+        PyErr_SetString(PyExc_RuntimeError, "a process has one region: only its main interpreter makes it");
+        return -1;
+    }
     Py_INCREF(self->owner);
     Thread *found = replace_active(self->kind, NULL, self);
     if (found != NULL) {
@@ -526,7 +536,14 @@ after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-static PyMethodDef fork_hooks[] = {
+static PyObject *
+in_main_interpreter(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(vmscope_in_main_interpreter());
+}
+
+static PyMethodDef functions[] = {
+    {"in_main_interpreter", in_main_interpreter, METH_NOARGS, "False in a sub-interpreter, which has no threads of ours."},
     {"before_fork", before_fork, METH_NOARGS, "For os.register_at_fork: stops the running threads."},
     {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, "Starts them again once os.fork has returned."},
     {"after_fork_in_child", after_fork_in_child, METH_NOARGS, "Forgets them: they and their files are the parent's."},
@@ -536,5 +553,5 @@ static PyMethodDef fork_hooks[] = {
 int
 vmscope_add_thread(PyObject *module)
 {
-    return PyModule_AddFunctions(module, fork_hooks);
+    return PyModule_AddFunctions(module, functions);
 }

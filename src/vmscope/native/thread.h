@@ -49,9 +49,13 @@ extern _Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_on_o
 /* Counts threads from one again, in a forked child (sampler.c). */
 void vmscope_sampler_after_fork(void);
 
+/* A process has one of each thread, for its one region: its main interpreter's. */
+int vmscope_in_main_interpreter(void);
+
 void vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)(PyObject *owner));
 
-/* Starts the body on a thread, as the process's one of its kind; 0, or -1 with RuntimeError or OSError. */
+/* Starts the body on a thread, as the process's one of its kind; 0, or -1 with RuntimeError (also in a sub-interpreter)
+ * or OSError. */
 int vmscope_thread_start(Thread *self);
 
 /* Asks the thread to end and waits for that, `timeout` ns at most; true when it has ended. No fork starts it again. */

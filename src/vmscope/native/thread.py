@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["after_fork_in_child", "after_fork_in_parent", "before_fork"]
+__all__ = ["after_fork_in_child", "after_fork_in_parent", "before_fork", "in_main_interpreter"]
 
 _HOOK_DEPTH = 16
 _STUCK_TRIES = 4  # times the timeout, for a thread that a frozen disk holds
@@ -175,6 +175,17 @@ def _resume_later() -> None:
     if _pending_call is None:
         _pending_call = CFUNCTYPE(c_int, c_void_p)(_resume_after_fork)
     _add_pending_call()
+
+
+def in_main_interpreter() -> bool:
+    """False in a sub-interpreter, which has no threads of ours."""
+    for name in ("_interpreters", "_xxsubinterpreters"):  # from 3.13 on, before
+        try:
+            interpreters = __import__(name)
+        except ImportError:
+            continue
+        return bool(interpreters.get_current() == interpreters.get_main())
+    return True
 
 
 def before_fork() -> None:
