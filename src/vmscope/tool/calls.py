@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from types import CodeType, ModuleType
 
+from vmscope.tool.anatomy import NATIVE, is_a, is_one_of
 from vmscope.tool.capabilities import Capability
 from vmscope.tool.codes import Error, Phase
 from vmscope.tool.errors import (
@@ -147,7 +148,7 @@ def anything(value: object) -> None:
 
 def instance_of(kind: type, error: type[ToolError]) -> Check:
     def check(value: object) -> None:
-        if not isinstance(value, kind):
+        if not is_a(value, kind):
             raise error(f"{value!r} is no {kind.__name__}")
 
     return check
@@ -183,6 +184,17 @@ def one_of(values: Container[object], error: type[ToolError]) -> Check:
     return check
 
 
+def any_method(value: object) -> None:
+    if not is_one_of(value, (CodeType, *NATIVE)):
+        raise InvalidMethodID(f"{value!r} is no method: neither a code object nor a function of C code")
+
+
+def code(value: object) -> None:
+    any_method(value)
+    if not isinstance(value, CodeType):
+        raise InvalidLocation(f"{value!r} is C code: it has no locations")
+
+
 def live_thread(value: object) -> None:
     if not isinstance(value, Thread):
         raise InvalidThread(f"{value!r} is no Thread")
@@ -193,7 +205,8 @@ def live_thread(value: object) -> None:
 CHECKS: dict[str, Check] = {
     "thread": instance_of(Thread, InvalidThread),
     "class": instance_of(type, InvalidClass),
-    "method": instance_of(CodeType, InvalidMethodID),
+    "method": any_method,
+    "code": code,
     "location": whole(64, InvalidLocation, low=0),
     "field": instance_of(str, InvalidFieldID),
     "service": instance_of(type, InvalidClass),

@@ -5,14 +5,28 @@ The groups of functions stand in modules of their own; each derives from `Base`,
 
 from __future__ import annotations
 
+from vmscope.tool.classes import Classes
 from vmscope.tool.extensions import Extensions
+from vmscope.tool.fields import Fields
 from vmscope.tool.general import General
 from vmscope.tool.impossible import Impossible
+from vmscope.tool.methods import Methods
+from vmscope.tool.modules import Modules
 from vmscope.tool.notification import Notification
 from vmscope.tool.system import System
 
 
-class Environment(General, Notification, Extensions, System, Impossible):
+class Environment(
+    General,
+    Notification,
+    Extensions,
+    System,
+    Classes,
+    Fields,
+    Methods,
+    Modules,
+    Impossible,
+):
     """Made by `get_env`, in creation order; done with after `dispose_environment`.
 
     Every function checks, in this order, phase, disposal, capability and arguments, and raises a `ToolError`.

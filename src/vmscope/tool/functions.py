@@ -20,6 +20,7 @@ TYPES: dict[str, tuple[str, int]] = {
     "object": ("jobject", 20),
     "class": ("jclass", 21),
     "method": ("jmethodID", 23),
+    "code": ("jmethodID", 23),  # of a method that is no native one
     "location": ("jlocation", 24),
     "field": ("jfieldID", 25),
     "module": ("jobject", 26),
@@ -113,8 +114,8 @@ FUNCTIONS: tuple[Row, ...] = (
     (35, "RawMonitorWait", ANY, None, "monitor:monitor millis:long", (51, 52)),
     (36, "RawMonitorNotify", ANY, None, "monitor:monitor", (51,)),
     (37, "RawMonitorNotifyAll", ANY, None, "monitor:monitor", (51,)),
-    (38, "SetBreakpoint", LIVE, 19, "method:method location:location", (40,)),
-    (39, "ClearBreakpoint", LIVE, 19, "method:method location:location", (41,)),
+    (38, "SetBreakpoint", LIVE, 19, "method:code location:location", (40,)),
+    (39, "ClearBreakpoint", LIVE, 19, "method:code location:location", (41,)),
     (40, "GetNamedModule", LIVE, None, "class_loader:loader? package_name:text *module:module", ()),
     (41, "SetFieldAccessWatch", LIVE, 2, "klass:class field:field", (40, 79)),
     (42, "ClearFieldAccessWatch", LIVE, 2, "klass:class field:field", (41,)),

@@ -9,6 +9,8 @@ UNWIND = "CPython offers no way to unwind another frame than by an exception"
 PREFIX = "C functions are found by their address, never by a name that could have a prefix"
 VIRTUAL = "CPython has no virtual threads"
 MODULES = "a Python module reads, exports and opens everything; there is nothing to add"
+JNI = "C code is bound to CPython's functions by the linker, and has no table of them (docs.python.org/3/c-api/stable)"
+EXTENSION = "a code object has no room for one (codeobject.h: the fields of PyCodeObject)"
 
 
 class Impossible(Base):
@@ -28,3 +30,6 @@ class Impossible(Base):
     add_module_provides = impossible("add_module_provides", MODULES)
     suspend_all_virtual_threads = impossible("suspend_all_virtual_threads", VIRTUAL)
     resume_all_virtual_threads = impossible("resume_all_virtual_threads", VIRTUAL)
+    set_jni_function_table = impossible("set_jni_function_table", JNI)
+    get_jni_function_table = impossible("get_jni_function_table", JNI)
+    get_source_debug_extension = impossible("get_source_debug_extension", EXTENSION)

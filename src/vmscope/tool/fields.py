@@ -1,0 +1,151 @@
+"""The functions about fields. A field is an attribute's name; which class it is a field of follows from the class."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import sys
+from types import FunctionType, GenericAlias, UnionType
+
+from vmscope.tool import anatomy
+from vmscope.tool.base import Base
+from vmscope.tool.calls import function
+from vmscope.tool.errors import InvalidFieldID
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PUBLIC, PRIVATE, PROTECTED, STATIC, FINAL, SYNTHETIC = 0x1, 0x2, 0x4, 0x8, 0x10, 0x1000
+OBJECT = anatomy.signature(object)
+
+# What the compiler and the making of a class put into its `__dict__`, and nobody wrote.
+MADE = frozenset(
+    "__module__ __qualname__ __doc__ __dict__ __weakref__ __annotations__ __annotate__ __annotate_func__ "
+    "__annotations_cache__ __conditional_annotations__ __static_attributes__ __firstlineno__ __type_params__ "
+    "__parameters__ __orig_bases__ __abstractmethods__ _abc_impl __static_annotations__ __classdictcell__".split()
+)
+
+
+class Fields(Base):
+    @function
+    def get_field_name(self, klass: type, field: str) -> tuple[str, str, str | None]:
+        """Its name, its type's signature, and, where it is more than the name of a class, its annotation as written.
+
+        CPython: `__annotations__`, which are not evaluated; `Lbuiltins/object;` where they name no class.
+        """
+        annotation = annotated(declaring(klass, field)).get(field)
+        return field, *described(annotation, klass)
+
+    @function
+    def get_field_declaring_class(self, klass: type, field: str) -> type:
+        """The class, this or one of its bases, that declares it.
+
+        CPython: the first one of the method resolution order.
+        """
+        return declaring(klass, field)
+
+    @function
+    def get_field_modifiers(self, klass: type, field: str) -> int:
+        """The JVM's access flags: PUBLIC, or PRIVATE 2 for `__name`, or PROTECTED 4 for `_name`; STATIC 8; FINAL 0x10;
+        SYNTHETIC 0x1000.
+
+        CPython: static is what the class's own `__dict__` has a value for, final what is annotated so.
+        """
+        found = declaring(klass, field)
+        own = anatomy.namespace(found)
+        static = field in own and not anatomy.is_one_of(own[field], anatomy.C_ATTRIBUTES)
+        written = described(annotated(found).get(field), found)[1] or ""
+        if field.startswith(mangled("__", found)):
+            access = PRIVATE
+        else:
+            access = PROTECTED if field.startswith("_") and not is_dunder(field) else PUBLIC
+        final = written.removeprefix("typing.").startswith("Final")
+        return access | STATIC * static | FINAL * final | SYNTHETIC * is_synthetic(field)
+
+    @function
+    def is_field_synthetic(self, klass: type, field: str) -> bool:
+        """Whether nobody wrote it.
+
+        CPython: names like `__module__` and `__weakref__`, which every class gets.
+        """
+        declaring(klass, field)
+        return is_synthetic(field)
+
+
+def is_synthetic(field: str) -> bool:
+    return field in MADE
+
+
+def is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def mangled(name: str, klass: type) -> str:
+    """`_Order__lines` for `__lines` in a class Order."""
+    owner = anatomy.qualname(klass).rpartition(".")[2].lstrip("_")
+    return f"_{owner}{name}" if owner else name
+
+
+def declaring(klass: type, field: str) -> type:
+    """The first class of the method resolution order that has this field. InvalidFieldID."""
+    for base in anatomy.mro(klass):
+        if field in field_names(base):
+            return base
+    raise InvalidFieldID(f"{klass!r} has no field {field!r}")
+
+
+def field_names(klass: type) -> list[str]:
+    """Its own: annotated, in its `__dict__`, or assigned to self by its methods."""
+    methods = {name for name, _ in anatomy.methods(klass)}
+    names = dict.fromkeys(each for each in annotated(klass))
+    names |= dict.fromkeys(name for name in list(anatomy.namespace(klass)) if name not in methods)
+    names |= dict.fromkeys(name for name in assigned(klass) if name not in methods)
+    return list(names)
+
+
+def annotated(klass: type) -> Mapping[str, object]:
+    """Its own, as they stand there."""
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        return annotationlib.get_annotations(klass, format=annotationlib.Format.STRING)
+    found = anatomy.namespace(klass).get("__annotations__")
+    return found if type(found) is dict else {}
+
+
+def assigned(klass: type) -> list[str]:
+    """The attributes of self that its methods assign to."""
+    known = anatomy.namespace(klass).get("__static_attributes__")  # since 3.13
+    names = sorted(known) if type(known) is tuple else []
+    if known is None:
+        for _, each in anatomy.methods(klass):
+            if isinstance(each, FunctionType) and each.__code__.co_argcount:
+                names += stored(each)
+    return [name if not name.startswith("__") or is_dunder(name) else mangled(name, klass) for name in names]
+
+
+def stored(method: FunctionType) -> list[str]:
+    """The attributes that it sets on its first parameter."""
+    names, before = [], ""
+    for instruction in dis.get_instructions(method.__code__):
+        if instruction.opname == "STORE_ATTR" and before == method.__code__.co_varnames[0]:
+            names.append(str(instruction.argval))
+        if instruction.opname != "EXTENDED_ARG":
+            before = str(instruction.argval) if instruction.opname in ("LOAD_FAST", "LOAD_DEREF") else ""
+    return names
+
+
+def described(annotation: object, klass: type) -> tuple[str, str | None]:
+    """The signature of the class that an annotation names, and its text where that says more."""
+    if anatomy.is_a(annotation, type):
+        return anatomy.signature(annotation), None
+    if anatomy.is_a(annotation, str):
+        for module in (anatomy.module_of(klass), builtins):
+            found = None if module is None else anatomy.attribute(module, annotation)
+            if anatomy.is_a(found, type):
+                return anatomy.signature(found), None
+        return OBJECT, annotation
+    if anatomy.is_one_of(annotation, (GenericAlias, UnionType)) or anatomy.module_name(type(annotation)) == "typing":
+        return OBJECT, repr(annotation)
+    return OBJECT, None
