@@ -18,6 +18,7 @@ from benchmarks import (
     peers,
     regions,
     report,
+    running,
     startup,
     updates,
     views,
@@ -34,6 +35,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "fork": fork.figures,
     "updates": updates.figures,
     "peers": peers.figures,
+    "running": running.figures,
     "instruments": instruments.figures,
     "hazards": hazards.figures,
 }

@@ -14,7 +14,7 @@ NULL = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0
 
 
 class Series:
-    """What was measured of one thing. `unit` is "s" or "B"; `cpu` may be empty."""
+    """What was measured of one thing. `unit` is "s", "B", "%", or "x" for ratios; `cpu` may be empty."""
 
     def __init__(self, label: str, unit: str = "s", values: Sequence[float] = (), cpu: Sequence[float] = ()) -> None:
         self.label = label
@@ -28,22 +28,26 @@ class Series:
 
 
 class Figure:
-    """One thing measured against another (or, in bytes, by itself), and the most that it may come to.
+    """One thing measured against another (or by itself), and the most that it may come to.
 
-    `limit` is a ratio, or bytes where there is no `base`; None for a row that only informs.
+    `limit` is a ratio, or in the subject's unit where there is no `base`; None for a row that only informs.
+    Without a base `quantile` says which of the values counts: 1 the greatest, 0.5 the median.
     """
 
-    def __init__(self, name: str, subject: Series, base: Series | None, limit: float | None) -> None:
+    def __init__(
+        self, name: str, subject: Series, base: Series | None, limit: float | None, quantile: float = 1.0
+    ) -> None:
         self.name = name
+        self.quantile = quantile
         self.subject = subject
         self.base = base
         self.limit = limit
 
     @property
     def value(self) -> float:
-        """The ratio of the medians; the greatest value where there is no base."""
+        """The ratio of the medians; where there is no base, the value that counts."""
         if self.base is None:
-            return max(self.subject.values)
+            return sorted(self.subject.values)[round(self.quantile * (len(self.subject.values) - 1))]
         return median(self.subject.values) / median(self.base.values)
 
     @property

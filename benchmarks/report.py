@@ -55,6 +55,7 @@ def _plain(figure: Row) -> dict[str, Any]:
     return {
         "name": figure.name,
         "limit": figure.limit,
+        "quantile": figure.quantile,
         "value": figure.value,
         "passed": figure.passed,
         **{role: None if found is None else vars(found) for role, found in series.items()},
@@ -70,7 +71,7 @@ def _row(plain: dict[str, Any]) -> Row:
     if "results" in plain:
         return Outcome(**plain)
     base = plain["base"] and Series(**plain["base"])
-    return Figure(plain["name"], Series(**plain["subject"]), base, plain["limit"])
+    return Figure(plain["name"], Series(**plain["subject"]), base, plain["limit"], plain["quantile"])
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -78,15 +79,16 @@ def _row(plain: dict[str, Any]) -> Row:
 
 def row(figure: Figure) -> tuple[str, ...]:
     base = figure.base
-    shown = _size(figure.value) if base is None else f"{figure.value:.3g}"
-    limit = "" if figure.limit is None else _size(figure.limit) if base is None else f"{figure.limit:g}"
+    form = FORMS[figure.subject.unit]
+    shown = form(figure.value) if base is None else f"{figure.value:.3g}"
+    limit = "" if figure.limit is None else form(figure.limit) if base is None else f"{figure.limit:g}"
     verdict = {None: "", True: "yes", False: "NO"}[figure.passed]
     cpu = "" if figure.cpu_ratio is None else f"{figure.cpu_ratio:.3g}"
     return figure.name, shown, limit, verdict, cpu, spread(figure.subject), "" if base is None else spread(base)
 
 
 def spread(series: Series) -> str:
-    form = _size if series.unit == "B" else _time
+    form = FORMS[series.unit]
     return f"{form(median(series.values))} ({form(min(series.values))} to {form(max(series.values))})"
 
 
@@ -99,6 +101,17 @@ def _time(seconds: float) -> str:
 
 def _size(size: float) -> str:
     return f"{size / 1e6:.1f} MB"
+
+
+def _share(percent: float) -> str:
+    return f"{percent:.2g} %"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.4g}"
+
+
+FORMS = {"s": _time, "B": _size, "%": _share, "x": _ratio}
 
 
 def describe(found_on: dict[str, Any]) -> str:

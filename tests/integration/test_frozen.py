@@ -99,7 +99,12 @@ class Frozen:
 library = ctypes.PyDLL(LIBRARY)
 library.count.argtypes = [ctypes.py_object, ctypes.c_longlong, ctypes.POINTER(ctypes.c_longlong)]
 
+def sampled():
+    from vmscope.counters.registry import REGISTRY
+    return [REGISTRY.get(name).value for name in ("vmscope.sampler.visits", "python.process.cpu.user")]
+
 def busy(counters, seconds):
+    first = sampled()
     results = [(ctypes.c_longlong * 4)() for _ in counters]
     threads = [
         threading.Thread(target=library.count, args=(counter.inc, int(seconds * 1e9), result))
@@ -121,7 +126,7 @@ def busy(counters, seconds):
     updates, slept, worst, stalled = zip(*results)
     values = [counter.value for counter in counters]
     return dict(updates=sum(updates), slept=sum(slept), worst=max(worst), stalled=max(stalled), forks=forks,
-                values=values)
+                values=values, sampled=[first, sampled()])
 
 class Subject:
     def __init__(self, *options):
@@ -242,6 +247,26 @@ def test_nobody_waits_for_a_frozen_disk(library: str, mounts: str) -> None:
         if worst < 5 * MS and longer < 20 * MS:
             return
     raise AssertionError(f"an update took {worst} ns, a fork {longer} ns longer than before")
+
+
+def test_samples_are_taken_while_the_disk_is_frozen(library: str, mounts: str) -> None:
+    """The mirror's thread is stuck; the sampler's is another, and shows what it finds where it can be seen."""
+    code = """
+    subject = Subject()
+    with Frozen():
+        subject.phase(0.5)
+        stuck = []
+        for thread in os.listdir(f"/proc/{subject.pid}/task"):
+            stuck.append(open(f"/proc/{subject.pid}/task/{thread}/stat").read().rpartition(")")[2].split()[0])
+        frozen = subject.phase(2)["sampled"]
+    subject.end()
+    answer(stuck=stuck, frozen=frozen)
+    """
+    found = run(library, mounts, code)
+    assert found["stuck"].count("D") == 1, "the mirror's"
+    (visits, cpu), (visits_later, cpu_later) = found["frozen"]
+    assert visits_later - visits >= 10, "in 2 s, one each 50 ms"
+    assert cpu_later > cpu
 
 
 def test_direct_mode_stalls_for_as_long_as_the_freeze(library: str, mounts: str) -> None:
