@@ -39,6 +39,17 @@ def test_memory_has_no_base_and_shows_the_most() -> None:
     assert report.row(memory) == ("memory", "41.0 MB", "40.0 MB", "NO", "", "35.5 MB (30.0 MB to 41.0 MB)", "")
 
 
+def test_without_a_base_a_quantile_counts() -> None:
+    values = [3e-6 * n for n in range(101)]
+    figures = [Figure("visit", Series("visit", values=values), None, 1e-4, quantile) for quantile in (0.5, 0.99, 1)]
+    assert [figure.value for figure in figures] == pytest.approx([150e-6, 297e-6, 300e-6])
+    assert report.row(figures[0])[1:4] == ("150 us", "100 us", "NO")
+    ratios = Figure("ratios", Series("ratios", "x", [0.99, 1.002, 1.1]), None, 1.01, 0.5)
+    assert report.row(ratios)[1:6] == ("1.002", "1.01", "yes", "", "1.002 (0.99 to 1.1)")
+    idle = Figure("idle", Series("idle", "%", [0.0125]), None, 0.2)
+    assert report.row(idle)[1:4] == ("0.013 %", "0.2 %", "yes")
+
+
 def test_cases_take_turns_and_the_first_rounds_do_not_count() -> None:
     calls: list[str] = []
 
