@@ -178,6 +178,44 @@ def test_a_reader_in_another_process_sees_no_false_zero(start_vmscope: StartVMSc
     assert after['t.histogram.bucket{le="+Inf"}'] == 0
 
 
+LONG_TEXTS = """
+import threading, time
+text = vmscope.text("t.text", capacity=30_000)
+texts = ["a" * 30_000, "b" * 30_000, "c" * 29_999]
+text.set(texts[0])
+def write():
+    while True:
+        for one in texts:
+            text.set(one)
+            time.sleep(0.0005)  # else the mirror hardly ever meets a whole one
+threading.Thread(target=write, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize("mode", ["-XX:+PerfDataMirror", "-XX:-PerfDataMirror"])
+def test_a_reader_in_another_process_sees_no_torn_text(start_vmscope: StartVMScope, mode: str) -> None:
+    options = ["-XX:PerfDataSamplingInterval=1", "-XX:PerfDataMemorySize=128k", mode]
+    with vmscope.vm(start_vmscope(*options, code=LONG_TEXTS).pid) as vm:
+        end = time.monotonic() + 20
+        while "t.text" not in vm.counters:
+            assert time.monotonic() < end, "the text does not come"
+            time.sleep(0.01)
+        seen: set[tuple[str, int]] = set()
+        attempts = whole = 0
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until or len(seen) < 3:
+            assert time.monotonic() < end, f"{seen} after {attempts} attempts"
+            snapshot = vm.snapshot()
+            attempts += 1
+            if snapshot.whole:
+                whole += 1
+                value = str(snapshot.values["t.text"])
+                seen.add((value[:1], len(value)))
+                assert value == value[:1] * len(value)
+    assert seen == {("a", 30_000), ("b", 30_000), ("c", 29_999)}
+    assert whole > attempts / 2
+
+
 # -- the end --------------------------------------------------------------------------------------
 
 END = """

@@ -35,7 +35,7 @@ refresh_long(Mirror *self, Binding *binding)
     }
     atomic_store_explicit(word, value, memory_order_relaxed);
     mark_dirty(self, binding->offset, sizeof value);
-    return binding->slot != (PyObject *)self->clock;
+    return 1;
 }
 
 static int
@@ -49,7 +49,21 @@ refresh_text(Mirror *self, Binding *binding, uint64_t *scratch)
     memcpy(self->image + binding->offset, scratch, slot->capacity); /* the NUL after it stays */
     binding->sequence = sequence;
     mark_dirty(self, binding->offset, (size_t)slot->capacity + 1);
+    atomic_store(&self->texts, 1);
     return 1;
+}
+
+/* The clock in the image. Its lowest bit is set while texts are being replaced: so a reader knows that it has them
+ * whole when it finds the same even number before and after. */
+static void
+show_clock(Mirror *self, int replacing)
+{
+    if (self->clock != NULL) {
+        int64_t now = atomic_load_explicit(&self->clock->value, memory_order_relaxed) | replacing;
+        atomic_thread_fence(memory_order_release);
+        atomic_store_explicit((_Atomic int64_t *)(self->image + self->clock_offset), now, memory_order_relaxed);
+        atomic_thread_fence(memory_order_release);
+    }
 }
 
 /* Copies what changed into the image; true when more than the clock did. */
@@ -58,8 +72,11 @@ vmscope_refresh_image(Mirror *self, uint64_t *scratch)
 {
     int changed = 0;
     if (self->clock != NULL) {
-        atomic_store_explicit(&self->clock->value, vmscope_now() - self->epoch, memory_order_relaxed);
+        int64_t now = (vmscope_now() - self->epoch) & ~INT64_C(1);
+        atomic_store_explicit(&self->clock->value, now, memory_order_relaxed);
+        mark_dirty(self, self->clock_offset, sizeof now);
     }
+    show_clock(self, 1);
     size_t count = atomic_load_explicit(&self->count, memory_order_acquire);
     Chunk *chunk = self->first;
     for (size_t i = 0; i < count; i++) {
@@ -67,8 +84,11 @@ vmscope_refresh_image(Mirror *self, uint64_t *scratch)
             chunk = chunk->next;
         }
         Binding *binding = &chunk->bindings[i % CHUNK];
-        changed |= binding->value == NULL ? refresh_text(self, binding, scratch) : refresh_long(self, binding);
+        if (binding->slot != (PyObject *)self->clock) {
+            changed |= binding->value == NULL ? refresh_text(self, binding, scratch) : refresh_long(self, binding);
+        }
     }
+    show_clock(self, 0);
     return changed;
 }
 
@@ -167,6 +187,29 @@ check_file(Mirror *self)
     return 0;
 }
 
+/* The clock in image and file, as show_clock has it. */
+static int
+write_clock(Mirror *self, int replacing)
+{
+    show_clock(self, replacing);
+    return self->clock == NULL || self->clock_offset >= self->published
+               ? 0
+               : vmscope_write_range(self->fd, self->image + self->clock_offset, self->clock_offset, sizeof(int64_t));
+}
+
+/* What changed of the entries that the file has, texts between two writes of the clock. */
+static int
+write_values(Mirror *self)
+{
+    int texts = atomic_exchange(&self->texts, 0);
+    if ((!texts || write_clock(self, 1) == 0) && write_dirty_pages(self) == 0 &&
+        (!texts || write_clock(self, 0) == 0)) {
+        return 0;
+    }
+    atomic_fetch_or(&self->texts, texts);
+    return -1;
+}
+
 static int
 write_file(Mirror *self)
 {
@@ -175,7 +218,7 @@ write_file(Mirror *self)
     uint32_t used = self->used;
     memcpy(prologue, self->image, PROLOGUE_SIZE);
     pthread_mutex_unlock(&self->thread.mutex);
-    if (write_dirty_pages(self) < 0 || (used > self->published && publish_entries(self, used) < 0)) {
+    if (write_values(self) < 0 || (used > self->published && publish_entries(self, used) < 0)) {
         return -1;
     }
     if (memcmp(prologue, self->prologue, PROLOGUE_SIZE) != 0) {

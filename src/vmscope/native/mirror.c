@@ -265,8 +265,21 @@ mirror_set_clock(PyObject *object, PyObject *slot)
     if (!PyObject_TypeCheck(slot, state->long_slot)) {
         return PyErr_Format(PyExc_TypeError, "the clock is a LongSlot, not %.100s", Py_TYPE(slot)->tp_name);
     }
-    ((Mirror *)object)->clock = (LongSlot *)slot; /* bound, hence kept */
-    Py_RETURN_NONE;
+    Mirror *self = (Mirror *)object;
+    Chunk *chunk = self->first;
+    size_t count = atomic_load(&self->count);
+    for (size_t i = 0; i < count; i++) {
+        if (i != 0 && i % CHUNK == 0) {
+            chunk = chunk->next;
+        }
+        if (chunk->bindings[i % CHUNK].slot == slot) {
+            self->clock_offset = chunk->bindings[i % CHUNK].offset;
+            self->clock = (LongSlot *)slot; /* bound, hence kept */
+            Py_RETURN_NONE;
+        }
+    }
+    PyErr_SetString(PyExc_ValueError, "the clock is a slot that has an entry");
+    return NULL;
 }
 
 static PyObject *

@@ -36,7 +36,9 @@ typedef struct {
     unsigned char *image;
     size_t capacity;
     int64_t epoch;   /* CLOCK_MONOTONIC ns from which the clock and the time stamps count */
-    LongSlot *clock; /* a bound slot that shows the ns since then */
+    LongSlot *clock; /* a bound slot that shows the ns since then, even numbers only */
+    uint32_t clock_offset;
+    _Atomic int texts; /* some were copied into the image since the file was last written */
 
     /* Append-only, so that it is walked without a lock; `count` is written last. */
     Chunk *first, *last;

@@ -46,6 +46,8 @@ class Mirror(Thread):
         self._stamp = 0
         self._bindings: tuple[tuple[int, tuple[Binding, ...]], ...] = ()
         self._clock: LongSlot | None = None
+        self._clock_offset = 0
+        self._texts = False  # some were copied into the image since the file was last written
         self._in_file = b""  # the image as the file has it
         self._path: bytes | None = None
         self._identity = (0, 0)
@@ -102,6 +104,10 @@ class Mirror(Thread):
         """Makes a bound slot show the ns since the epoch, at each visit."""
         if not isinstance(slot, LongSlot):
             raise TypeError(f"the clock is a LongSlot, not {type(slot).__name__}")
+        offsets = [start + offset for start, bindings in self._bindings for one, _, offset in bindings if one is slot]
+        if not offsets:
+            raise ValueError("the clock is a slot that has an entry")
+        self._clock_offset = offsets[0]
         self._clock = slot
 
     def refresh(self) -> None:
@@ -176,17 +182,30 @@ class Mirror(Thread):
         changed = False
         clock, image = self._clock, self.image
         if clock is not None:
-            clock._restore(monotonic_ns() - self._epoch)
+            clock._restore((monotonic_ns() - self._epoch) & ~1)
+        self._show_clock(1)
         with self._lock:
             _FIELDS.pack_into(image, _USED, self.used, self.overflow, self._stamp, _ENTRY_OFFSET, self.num_entries)
         for start, bindings in self._bindings:
             for slot, cell, offset in bindings:
+                if slot is clock:
+                    continue
                 encoded = _encoded(slot, cell)
                 target = image[start + offset : start + offset + len(encoded)]
                 if target != encoded:
                     target[:] = encoded  # one memcpy: a reader never sees pack_into's zeros
-                    changed |= slot is not clock
+                    changed = True
+                    self._texts |= isinstance(slot, TextSlot)
+        self._show_clock(0)
         return changed
+
+    def _show_clock(self, replacing: int) -> bytes:
+        """The clock in the image, and its bytes. Its lowest bit is set while texts are being replaced."""
+        if self._clock is None:
+            return b""
+        encoded = _LONG.pack(self._clock.value | replacing)
+        self.image[self._clock_offset : self._clock_offset + 8] = encoded
+        return encoded
 
     def _carry(self) -> bool:
         changed = False
@@ -243,7 +262,13 @@ class Mirror(Thread):
         image = bytes(self.image[:used])
         if image == self._in_file:
             return
-        _write_range(self._fd, image[_PROLOGUE:published], _PROLOGUE)
+        if self._texts:
+            _write_range(self._fd, self._show_clock(1), self._clock_offset)
+            _write_range(self._fd, self.image[_PROLOGUE:published], _PROLOGUE)
+            _write_range(self._fd, self._show_clock(0), self._clock_offset)
+            self._texts = False
+        else:
+            _write_range(self._fd, image[_PROLOGUE:published], _PROLOGUE)
         if used > published:
             _write_range(self._fd, image[published + 4 :], published + 4)
             _write_range(self._fd, image[published : published + 4], published)

@@ -2,8 +2,9 @@
 
 The structure (which entries there are, and where) is copied and parsed once, checked against the prologue,
 and kept. Later reads look at the prologue and the values only, and go on from the saved next entry when
-there are more. A number is loaded whole; a text that changes is read until two reads agree, but for the
-first time. A set of values is no transaction, and nobody pretends it is.
+there are more. A number is loaded whole. vmscope's writer tells by its clock when it replaces texts, and they
+are read until they are whole; a JVM's text that changes is read until two reads agree, but for the first time.
+A set of values is no transaction, and nobody pretends it is.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ MAX_COPY = 64 << 20  # bytes: no structure needs more
 
 _PAUSES = (0.0, 0.0, 0.0005, 0.001, 0.001, 0.002, 0.002, 0.005, 0.005, 0.01)  # seconds before each retry
 _TEXT_READS = 6
+_TEXT_PAUSES = (0.0, 0.0, 0.0002, 0.001, 0.002, 0.005)  # seconds after each reading of texts that was in vain
+_CLOCK = "sun.os.hrt.ticks"  # odd while a writer of vmscope's replaces texts
+_OURS = "vmscope.version"  # every such writer has it
 _POLL = 0.02  # seconds between looks at `accessible`
 _PROLOGUE_SIZE = 32
 _ENTRY_HEADER_SIZE = 20
@@ -48,6 +52,7 @@ class Structure:
     """
 
     __slots__ = (
+        "clock",
         "constants",
         "head",
         "names",
@@ -72,6 +77,7 @@ class Structure:
         self.offsets = words("i", [])
         self.texts: list[tuple[str, int, int]] = []  # name, offset, length of those that can change
         self.constants: dict[str, int | str] = {}  # the texts that cannot
+        self.clock = 0  # where the clock is that says whether texts are whole; 0: nowhere
         self.plain = True  # False: names that occur twice, or numbers that no word holds
         self.extend(copy)
 
@@ -83,6 +89,8 @@ class Structure:
                 self.names.append(name)
                 offsets.append(start)
                 self.plain = self.plain and start % 8 == 0
+                if name == _CLOCK:
+                    self.clock = start
             elif variability == _CONSTANT and (text := _text(copy.data[start : start + length])):
                 self.constants[name] = text
             else:  # an empty constant too: HotSpot writes the text after the entry
@@ -96,6 +104,8 @@ class Structure:
         count = len(self.names) + len(self.texts) + len(self.constants)
         names = {*self.names, *self.constants, *(name for name, _, _ in self.texts)}
         self.plain = self.plain and len(names) == count == len(self.rows)
+        if _OURS not in names:
+            self.clock = 0
 
 
 class Copy:
@@ -128,12 +138,14 @@ class Snapshot:
     """`values` by name, `taken` in ns since the epoch.
 
     `retries`: how many copies of the structure had to be thrown away. `settled`: see Structure. `accessible`:
-    False while the owner is still adding its start-up counters.
+    False while the owner is still adding its start-up counters. `whole`: False when the owner, a vmscope, was
+    replacing texts at each attempt to read them, so that one may be half another.
     """
 
-    __slots__ = ("accessible", "retries", "settled", "taken", "values")
+    __slots__ = ("accessible", "retries", "settled", "taken", "values", "whole")
 
-    def __init__(self, values: dict[str, int | str], structure: Structure) -> None:
+    def __init__(self, values: dict[str, int | str], structure: Structure, whole: bool) -> None:
+        self.whole = whole
         self.values = values
         self.taken = time.time_ns()
         self.retries = structure.retries
@@ -148,7 +160,7 @@ class Reader:
     another process's region by now.
     """
 
-    __slots__ = ("_born", "_looks", "_path", "_pid", "_structure", "mapping")
+    __slots__ = ("_born", "_looks", "_path", "_pid", "_structure", "mapping", "whole")
 
     def __init__(self, mapping: native.Mapping, path: str, pid: int | None = None) -> None:
         self.mapping = mapping
@@ -156,13 +168,14 @@ class Reader:
         self._pid = pid
         self._structure: Structure | None = None
         self._looks = 2
+        self.whole = True
         self._born: tuple[object, object] = (0, 0)
 
     # -- values
 
     def snapshot(self) -> Snapshot:
         values = self.values()
-        return Snapshot(values, self.structure())
+        return Snapshot(values, self.structure(), self.whole)
 
     def values(self) -> dict[str, int | str]:
         """Every value by name, read now; of two entries with one name the last counts."""
@@ -177,8 +190,8 @@ class Reader:
         self.load(structure)
         values = dict(zip(structure.names, structure.numbers, strict=True))
         values.update(structure.constants)
-        for name, start, length in structure.texts:
-            values[name] = self._changing_text(start, length)
+        raws = self._texts([(start, length) for _, start, length in structure.texts], structure)
+        values.update((text[0], _text(raw)) for text, raw in zip(structure.texts, raws, strict=True))
         self._same_owner(structure, values)
         return values
 
@@ -191,6 +204,11 @@ class Reader:
         data = self._read(0, head.used + 4)
         if data[-4:] != b"\0\0\0\0":  # the entries go on behind the used part
             return None
+        if clock := _clock_of(data, head.big):
+            before = self._read(clock, 8)
+            data = self._read(0, head.used + 4)
+            if _odd(before, head.big) or self._read(clock, 8) != before:
+                return None
         try:
             values = native.read(data, head.entry_offset, head.big)
         except FormatError:
@@ -227,7 +245,7 @@ class Reader:
     def value(self, data_type: int, start: int, length: int) -> int | str:
         """One entry's value, read now."""
         if data_type != _LONG:
-            return self._changing_text(start, length)
+            return _text(self._texts([(start, length)], self.structure())[0])
         raw = self._read(start, 8)
         return int.from_bytes(raw, "big" if self.prologue().big else "little", signed=True)
 
@@ -240,7 +258,21 @@ class Reader:
         if structure.prologue.big != _BIG:
             swap(structure.numbers)
 
-    def _changing_text(self, start: int, length: int) -> str:
+    def _texts(self, places: list[tuple[int, int]], structure: Structure) -> list[bytes]:
+        """The bytes of texts, each (offset, length). `whole` tells afterwards whether they could be had whole."""
+        self.whole = True
+        if not structure.clock:
+            return [self._changing_text(start, length) for start, length in places]
+        for pause in _TEXT_PAUSES:
+            before = self._read(structure.clock, 8)
+            raws = [self._read(start, length) for start, length in places]
+            if not _odd(before, structure.prologue.big) and self._read(structure.clock, 8) == before:
+                return raws
+            time.sleep(pause)
+        self.whole = False  # a stuck disk, amid a text
+        return raws
+
+    def _changing_text(self, start: int, length: int) -> bytes:
         # Long texts are not written in one go: two reads that agree are one text, as far as can be told.
         raw = self._read(start, length)
         for _ in range(_TEXT_READS):
@@ -248,7 +280,7 @@ class Reader:
             if again == raw:
                 break
             raw = again
-        return _text(raw)
+        return raw
 
     def _same_owner(self, structure: Structure, values: dict[str, int | str]) -> None:
         """The values came from the region that the structure describes: nobody made it anew meanwhile."""
@@ -382,6 +414,19 @@ def swap(numbers: memoryview) -> None:
     """Turns a row of int64 into the other byte order."""
     for index, number in enumerate(unpack(f"{'<' if _BIG else '>'}{len(numbers)}q", numbers)):
         numbers[index] = number
+
+
+def _clock_of(data: bytes, big: bool) -> int:
+    """Where the clock of a vmscope's region is, in a copy of the region; 0: nowhere."""
+    start = data.find(_CLOCK.encode() + b"\0") - _ENTRY_HEADER_SIZE
+    if start < _PROLOGUE_SIZE or _OURS.encode() + b"\0" not in data:
+        return 0
+    offset = start + int.from_bytes(data[start + 16 : start + 20], "big" if big else "little")
+    return offset if offset % 8 == 0 and offset + 8 <= len(data) else 0
+
+
+def _odd(raw: bytes, big: bool) -> bool:
+    return bool(raw[-1 if big else 0] & 1)
 
 
 def _same(a: Prologue, b: Prologue) -> bool:
