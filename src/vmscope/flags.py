@@ -46,6 +46,8 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
     ("Instrument", "", 0, 0, "Instruments to switch on, with commas between: asyncio, gunicorn and their like."),
 )
 
+properties: dict[str, str] = {}  # of the VM that this process is; runtime puts those of its flags here
+
 
 class Flags:
     """The options of one VM: every flag by its name, the properties, and the options as they were given."""

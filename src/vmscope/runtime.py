@@ -84,6 +84,7 @@ class VirtualMachine:
             if self.running:
                 return
             self.flags = vm_flags.parse(options)
+            vm_flags.properties = self.flags.properties
             self._instrument(self.flags.text("Instrument"))
             self.running = True
             try:

@@ -14,6 +14,8 @@ if _wanted:
         from vmscope.native._native import *  # noqa: F403
     except ImportError:
         _wanted = False
+if "thread_states" not in globals():  # nor has an extension without the GIL
+    from vmscope.native.states import *  # noqa: F403
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.fatal import *  # noqa: F403

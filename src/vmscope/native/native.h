@@ -30,6 +30,7 @@ int vmscope_add_imports(PyObject *module);
 int vmscope_add_tally(PyObject *module);
 int vmscope_add_lockmap(PyObject *module);
 int vmscope_add_scan(PyObject *module);
+int vmscope_add_states(PyObject *module);
 int vmscope_add_mapping(PyObject *module);
 
 /* The state of one module object; each field is a strong reference. */

@@ -24,7 +24,9 @@ from vmscope.tool.errors import (
     InvalidLocation,
     InvalidMethodID,
     InvalidModule,
+    InvalidMonitor,
     InvalidThread,
+    InvalidThreadGroup,
     MustPossessCapability,
     NotAvailable,
     OutOfMemory,
@@ -34,7 +36,8 @@ from vmscope.tool.errors import (
 )
 from vmscope.tool.events import KINDS
 from vmscope.tool.functions import BY_METHOD, Function, Parameter
-from vmscope.tool.threads import Thread
+from vmscope.tool.monitors import RawMonitor
+from vmscope.tool.threads import Thread, ThreadGroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,11 +202,26 @@ def live_thread(value: object) -> None:
     if not isinstance(value, Thread):
         raise InvalidThread(f"{value!r} is no Thread")
     if not value.alive:
-        raise ThreadNotAlive(f"{value!r} has ended")
+        raise ThreadNotAlive(f"{value!r} {'has ended' if value.started else 'has not been started'}")
+
+
+def live_monitor(value: object) -> None:
+    if not isinstance(value, RawMonitor) or value.destroyed:
+        raise InvalidMonitor(f"{value!r} is no raw monitor")
+
+
+def to_call(value: object) -> None:
+    if not callable(value):
+        raise IllegalArgument(f"{value!r} cannot be called")
 
 
 CHECKS: dict[str, Check] = {
     "thread": instance_of(Thread, InvalidThread),
+    "group": instance_of(ThreadGroup, InvalidThreadGroup),
+    "monitor": live_monitor,
+    "start_function": to_call,
+    "extension_callback": to_call,
+    "verbose": one_of((0, 1, 2, 4), IllegalArgument),
     "class": instance_of(type, InvalidClass),
     "method": any_method,
     "code": code,

@@ -13,7 +13,11 @@ from vmscope.tool.impossible import Impossible
 from vmscope.tool.methods import Methods
 from vmscope.tool.modules import Modules
 from vmscope.tool.notification import Notification
+from vmscope.tool.raw_monitors import RawMonitors
+from vmscope.tool.settings import Settings
 from vmscope.tool.system import System
+from vmscope.tool.thread_control import ThreadControl
+from vmscope.tool.thread_queries import ThreadQueries
 
 
 class Environment(
@@ -21,6 +25,10 @@ class Environment(
     Notification,
     Extensions,
     System,
+    Settings,
+    RawMonitors,
+    ThreadQueries,
+    ThreadControl,
     Classes,
     Fields,
     Methods,

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
             """Called, under `host.lock`, after anything changed that decides which events are sent to whom."""
 
 
+SAMPLING_INTERVAL = 512 * 1024  # bytes, on average, from one sampled allocation to the next: a JVM's default
+
 # Where a VM may go from each phase. A process that is already running when vmscope starts is LIVE at once.
 NEXT = {
     Phase.PRIMORDIAL: (Phase.ONLOAD, Phase.START, Phase.LIVE, Phase.DEAD),
@@ -58,6 +60,7 @@ class Host:
         self.rules = rules or CapabilityRules(*(int(bits) for bits in cpython.capability_sets()))
         self.environments: list[Environment] = []
         self.extension_events: set[int] = set()  # those that a mechanism makes, added by it
+        self.sampling_interval = SAMPLING_INTERVAL
         self._mechanisms: list[Mechanism] = []
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from enum import IntEnum
 
-from vmscope.tool import threads
+from vmscope.tool import processors, threads
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.errors import IllegalArgument, ThreadNotAlive
@@ -101,11 +100,9 @@ class System(Base):
     def get_available_processors(self) -> int:
         """How many processors this process may run on now.
 
-        CPython: os.sched_getaffinity, or os.cpu_count where there is none.
+        CPython: those that it is bound to; fewer where a control group limits its time, as a JVM counts.
         """
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
+        return processors.available()
 
     @function
     def get_jlocation_format(self) -> LocationFormat:

@@ -10,56 +10,117 @@ import os
 import sys
 from itertools import count
 
+from vmscope import native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager as Lock
+
 _ids = count(1)
-_known: dict[int, Thread] = {}  # by ident: threads that have not ended
+_known: dict[int, Thread] = {}  # by thread state; one that has ended stays until its state is seen to be gone
+_sweep_at = 64  # so many known ones: ended ones are looked for
+births: Lock[bool] = _thread.RLock()  # held while a thread that has its Thread already comes to life
 
 
 class Thread:
     """A thread: `ident` and `native_id` as in `threading`, and an `id` that no other thread of this process gets.
 
-    Compared by identity. It outlives its thread, and is then no longer `alive`.
+    Compared by identity. It outlives its thread, and is then no longer `alive`. One that an agent makes, with a name,
+    is for `run_agent_thread` to start: until then it has no ident.
     """
 
-    __slots__ = ("__weakref__", "_ended", "id", "ident", "native_id")
+    __slots__ = (
+        "__weakref__", "_ended", "_name", "_tied",
+        "endings", "id", "ident", "interrupted", "native_id", "of_agent", "state", "waiter",
+    )  # fmt: skip
 
-    def __init__(self, ident: int, native_id: int | None = None) -> None:
+    def __init__(self, ident: int = 0, native_id: int | None = None, *, state: int = 0, name: str = "") -> None:
         self.id = next(_ids)
+        self._name = name
         self.ident = ident
         self.native_id = native_id
+        self.state = state  # the number of its thread state
+        self.of_agent = not ident  # started for an agent, not by the program
+        self.interrupted = False  # and it has not been told so yet
+        self.waiter: _thread.LockType | None = None  # released, it wakes the thread out of a raw monitor's wait
+        self.endings: list[Callable[[Thread], None]] = []  # called when it ends
         self._ended = False
+        self._tied = False  # its end is told by itself
 
     @property
     def name(self) -> str:
-        """What `threading` calls it; "" when it does not know it, or is not imported."""
-        threading = sys.modules.get("threading")
-        known = None if threading is None or self._ended else threading._active.get(self.ident)
-        return "" if known is None else str(known.name)
+        """What its agent called it, or `threading` calls it; "" when it does not know it, or is not imported."""
+        known = self.known()
+        return self._name if known is None else str(known.name)
+
+    def known(self) -> threading.Thread | None:
+        """`threading`'s object for it, where there is one: none is made for it."""
+        module = sys.modules.get("threading")
+        return None if module is None or not self.alive else module._active.get(self.ident)
+
+    @property
+    def started(self) -> bool:
+        return self.ident != 0
 
     @property
     def alive(self) -> bool:
-        """False once it has ended."""
+        """False before it has started, and once it has ended."""
+        if self._ended or not self.ident:
+            return False
+        if self.state and not self._tied and all(state != self.state for state, *_ in native.thread_states()):
+            self.end()
         return not self._ended
 
-    def end(self, known: dict[int, Thread] = _known) -> None:
-        """Called once, when the thread ends; the last one ends after this module's names are gone."""
-        self._ended = True
-        if known.get(self.ident) is self:
-            del known[self.ident]
+    def end(self) -> None:
+        """Called when the thread ends; the last one ends after this module's names are gone."""
+        if not self._ended:
+            self._ended = True
+            endings, self.endings = self.endings, []
+            for ending in endings:
+                ending(self)
+
+    def begin(self) -> None:
+        """Makes a Thread that was not started the calling thread's."""
+        self.state, self.ident, self.native_id = native.thread_state(), _thread.get_ident(), _thread.get_native_id()
+        _known[self.state] = self
+        current()
 
     def __repr__(self) -> str:
-        return f"<Thread {self.id} {self.name!r}{'' if self.alive else ', ended'}>"
+        state = "" if self.alive else ", ended" if self.started else ", not started"
+        return f"<Thread {self.id} {self.name!r}{state}>"
+
+
+class ThreadGroup:
+    """A set of threads, in a tree. CPython has none; these two tell what `threading` knows from what it does not."""
+
+    __slots__ = ("name", "parent")
+
+    def __init__(self, name: str, parent: ThreadGroup | None = None) -> None:
+        self.name = name
+        self.parent = parent
+
+    def __repr__(self) -> str:
+        return f"<ThreadGroup {self.name!r}>"
+
+
+SYSTEM = ThreadGroup("system")
+MAIN = ThreadGroup("main", SYSTEM)
 
 
 class _End:
     """Dies with its thread's state, which then says that the thread has ended."""
 
-    __slots__ = ("thread",)
+    __slots__ = ("thread", "tied")
 
     def __init__(self, thread: Thread) -> None:
         self.thread = thread
+        self.tied = True
 
     def __del__(self) -> None:
-        self.thread.end()
+        if self.tied:
+            self.thread.end()
 
 
 _local = _thread._local()
@@ -70,19 +131,58 @@ def current() -> Thread:
     try:
         end: _End = _local.end
     except AttributeError:
-        ident = _thread.get_ident()
-        thread = Thread(ident, _thread.get_native_id())
-        _known[ident] = thread
+        state = native.thread_state()
+        thread = _known.get(state) or _of_state(state, _thread.get_ident(), _thread.get_native_id())
+        thread._tied = True
         _local.end = _End(thread)
         return thread
     return end.thread
 
 
+def living() -> list[Thread]:
+    """Every thread that has something to execute, in the order of their start."""
+    found = []
+    with births:
+        for state, ident, native_id, running in _sweep():
+            thread = _known.get(state)
+            if thread is None and running:
+                thread = _of_state(state, ident, native_id or None)
+                end = _End(thread)
+                end.tied = native.tie_thread(state, end)
+                thread._tied |= end.tied
+            if thread is not None and not thread._ended:
+                found.append(thread)
+    return found
+
+
+def _of_state(state: int, ident: int, native_id: int | None) -> Thread:
+    global _sweep_at
+    if len(_known) >= _sweep_at:
+        _sweep()
+        _sweep_at = 2 * len(_known) + 64
+    return _known.setdefault(state, Thread(ident=ident, native_id=native_id, state=state))
+
+
+def _sweep() -> list[tuple[int, int, int, bool]]:
+    """Forgets those whose state is gone; the states that are there."""
+    known = list(_known)  # before the look: one that comes after it is not gone
+    states = native.thread_states()
+    there = {state for state, *_ in states}
+    for state in known:
+        if state not in there:
+            gone = _known.pop(state, None)
+            if gone is not None:
+                gone.end()
+    return states
+
+
 def _after_fork() -> None:
     """In a child only the thread that forked goes on."""
-    ident = _thread.get_ident()
+    global births
+    births = _thread.RLock()
+    state = native.thread_state()
     for thread in [*_known.values()]:
-        if thread.ident == ident:
+        if thread.state == state:
             thread.native_id = _thread.get_native_id()
         else:
             thread.end()

@@ -1,0 +1,59 @@
+"""The functions that read and set what holds for the whole VM: properties, verbose flags, the sampling of the heap."""
+
+from __future__ import annotations
+
+from vmscope.tool import properties, verbose
+from vmscope.tool.base import Base
+from vmscope.tool.calls import function
+from vmscope.tool.errors import NotAvailable
+from vmscope.tool.verbose import VerboseFlag
+
+
+class Settings(Base):
+    @function
+    def get_system_properties(self) -> list[str]:
+        """The names of all properties.
+
+        CPython: those of `-D`, and the JVM's names for what Python says of itself and its system.
+        """
+        return list(properties.properties())
+
+    @function
+    def get_system_property(self, property: str) -> str:
+        """Its value. NotAvailable when it has none.
+
+        CPython: sys, os and `-D`; asked for anew each time.
+        """
+        value = properties.properties().get(property)
+        if value is None:
+            raise NotAvailable(f"no system property is called {property}")
+        return value
+
+    @function
+    def set_system_property(self, property: str, value: str | None) -> None:
+        """None takes back what was set. NotAvailable for one that says what this VM or its system is.
+
+        CPython: as if it were given by `-D`.
+        Differs: a JVM refuses one that it does not know.
+        """
+        if not properties.set_property(property, value):
+            raise NotAvailable(f"{property} says what this VM is, and cannot be changed")
+
+    @function
+    def set_verbose_flag(self, flag: VerboseFlag, value: bool | int) -> None:
+        """Lets the VM tell of its collections, imports or extension modules on standard error, or keeps it silent.
+
+        CPython: gc.DEBUG_STATS; a finder that finds nothing, first in sys.meta_path; _imp.create_dynamic, wrapped.
+        Differs: OTHER is not available, where a JVM takes it and does nothing.
+        """
+        verbose.set_flag(flag, bool(value))
+
+    @function
+    def set_heap_sampling_interval(self, sampling_interval: int) -> None:
+        """How many bytes are allocated from one SampledObjectAlloc to the next, on average; 0: each one is sampled.
+
+        CPython: one number for the process, as in a JVM, which the tracer of allocations goes by.
+        """
+        with self.host.lock:
+            self.host.sampling_interval = sampling_interval
+            self.host.changed()

@@ -1,0 +1,86 @@
+"""What a thread is doing, told from outside: by its innermost frame, and by what the kernel says that it waits for."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from enum import IntFlag
+
+from vmscope import native
+from vmscope.tool import threads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from vmscope.tool.threads import Thread
+
+
+class ThreadState(IntFlag):
+    """JVM TI's bits."""
+
+    ALIVE = 0x1
+    TERMINATED = 0x2
+    RUNNABLE = 0x4
+    WAITING_INDEFINITELY = 0x10
+    WAITING_WITH_TIMEOUT = 0x20
+    SLEEPING = 0x40
+    WAITING = 0x80
+    IN_OBJECT_WAIT = 0x100
+    PARKED = 0x200
+    BLOCKED_ON_MONITOR_ENTER = 0x400
+    SUSPENDED = 0x100000
+    INTERRUPTED = 0x200000
+    IN_NATIVE = 0x400000
+
+
+# By machine: the kernel's numbers of futex, of what sleeps, and the place of futex's timeout among the arguments.
+_FUTEX = {"x86_64": "202", "aarch64": "98"}.get(platform.machine(), "")
+_SLEEP = {"x86_64": ("35", "230"), "aarch64": ("101", "115")}.get(platform.machine(), ())
+_TIMEOUT = 4
+_OWN_LOCKS = range(native.runtime_span()[0], sum(native.runtime_span()))
+
+
+def state_of(thread: Thread, frame: FrameType | None) -> ThreadState:
+    """`frame` is its innermost one. RUNNABLE where nothing more is known."""
+    if not thread.started:
+        return ThreadState(0)
+    if not thread.alive:
+        return ThreadState.TERMINATED
+    state = ThreadState.ALIVE | _activity(thread, frame)
+    if thread.interrupted:
+        state |= ThreadState.INTERRUPTED
+    return state
+
+
+def _activity(thread: Thread, frame: FrameType | None) -> ThreadState:
+    call = [] if thread is threads.current() else system_call(thread)
+    if not call or call[0] == "running":
+        return ThreadState.RUNNABLE
+    if call[0] in _SLEEP:
+        return ThreadState.WAITING | ThreadState.WAITING_WITH_TIMEOUT | ThreadState.SLEEPING
+    if call[0] != _FUTEX:
+        return ThreadState.RUNNABLE | ThreadState.IN_NATIVE
+    address, timeout = int(call[1], 16), int(call[_TIMEOUT], 16)
+    if address in _OWN_LOCKS or (timeout and not _OWN_LOCKS):
+        return ThreadState.RUNNABLE  # it only waits for its turn
+    limit = ThreadState.WAITING_WITH_TIMEOUT if timeout else ThreadState.WAITING_INDEFINITELY
+    if frame is not None and frame.f_code is _condition_wait():
+        return ThreadState.WAITING | limit | ThreadState.IN_OBJECT_WAIT
+    if timeout:
+        return ThreadState.WAITING | limit | ThreadState.PARKED
+    return ThreadState.BLOCKED_ON_MONITOR_ENTER
+
+
+def system_call(thread: Thread) -> list[str]:
+    """The number and the arguments of what it waits for in the kernel; `running`; [] where the kernel does not say."""
+    try:
+        with open(f"/proc/self/task/{thread.native_id}/syscall") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def _condition_wait() -> object:
+    threading = sys.modules.get("threading")
+    return threading and threading.Condition.wait.__code__
