@@ -330,10 +330,13 @@ def test_exit_during_a_freeze(library: str, mounts: str) -> None:
         subject.input.close()
         end = subject.output.readline()
         took = time.monotonic() - start
-        time.sleep(0.2)
-        threads = []
-        for thread in os.listdir(f"/proc/{subject.pid}/task"):
-            threads.append(open(f"/proc/{subject.pid}/task/{thread}/stat").read().rpartition(")")[2].split()[0])
+        threads, deadline = [], time.monotonic() + 5
+        while sorted(threads) != ["D", "Z"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+            threads = [
+                open(f"/proc/{subject.pid}/task/{thread}/stat").read().rpartition(")")[2].split()[0]
+                for thread in os.listdir(f"/proc/{subject.pid}/task")
+            ]
         gone = os.waitpid(subject.pid, os.WNOHANG)[0]
     thawed = time.monotonic()
     status = os.waitpid(subject.pid, 0)[1]
