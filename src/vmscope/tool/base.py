@@ -78,22 +78,24 @@ class Base:
         enabled = self.enabled | self.enabled_by_thread.get(thread, 0)
         return bool(enabled & events.bit(event) and self.ready() & events.bit(event))
 
-    def deliver(self, event: Event | Extension, arguments: tuple[object, ...]) -> None:
-        """Calls the callback. What it raises is logged, and after ten in a row its event disabled here.
+    def deliver(self, event: Event | Extension, arguments: tuple[object, ...]) -> object:
+        """Calls the callback; what it gives back. What it raises is logged, and after ten in a row its event disabled
+        here.
 
         A KeyboardInterrupt is the user's and meant for the program: it goes on to there.
         """
         callback = self.callbacks.get(event)
         if callback is None:
-            return
+            return None
         try:
-            callback(self, *arguments)
+            result = callback(self, *arguments)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             self.failed(event, error)
-        else:
-            self.failures.pop(event, None)
+            return None
+        self.failures.pop(event, None)
+        return result
 
     def failed(self, event: Event | Extension, error: BaseException) -> None:
         """Logs what a callback raised; the tenth time in a row disables its event for this environment."""

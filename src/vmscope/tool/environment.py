@@ -14,6 +14,7 @@ from vmscope.tool.methods import Methods
 from vmscope.tool.modules import Modules
 from vmscope.tool.notification import Notification
 from vmscope.tool.raw_monitors import RawMonitors
+from vmscope.tool.redefinition import Redefinition
 from vmscope.tool.settings import Settings
 from vmscope.tool.system import System
 from vmscope.tool.thread_control import ThreadControl
@@ -33,6 +34,7 @@ class Environment(
     Fields,
     Methods,
     Modules,
+    Redefinition,
     Impossible,
 ):
     """Made by `get_env`, in creation order; done with after `dispose_environment`.
