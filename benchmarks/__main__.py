@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks import (
     autostart,
+    events,
     fork,
     hazards,
     imports,
@@ -36,6 +37,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "fork": fork.figures,
     "updates": updates.figures,
     "threads": threads.figures,
+    "events": events.figures,
     "peers": peers.figures,
     "running": running.figures,
     "instruments": instruments.figures,

@@ -8,6 +8,7 @@ native_exec(PyObject *module)
         vmscope_add_slots,   vmscope_add_histogram, vmscope_add_thread,  vmscope_add_later, vmscope_add_mirror,
         vmscope_add_sampler, vmscope_add_collector, vmscope_add_lockmap, vmscope_add_scan,  vmscope_add_mapping,
         vmscope_add_fatal,   vmscope_add_tally,     vmscope_add_imports, vmscope_add_states,
+        vmscope_add_dispatch, vmscope_add_chain,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i](module) < 0) {
@@ -26,6 +27,7 @@ native_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->histogram_slot);
     Py_VISIT(state->timer);
     Py_VISIT(state->mirror);
+    Py_VISIT(state->current);
     return 0;
 }
 
@@ -38,6 +40,7 @@ native_clear(PyObject *module)
     Py_CLEAR(state->histogram_slot);
     Py_CLEAR(state->timer);
     Py_CLEAR(state->mirror);
+    Py_CLEAR(state->current);
     return 0;
 }
 

@@ -32,14 +32,18 @@ int vmscope_add_lockmap(PyObject *module);
 int vmscope_add_scan(PyObject *module);
 int vmscope_add_states(PyObject *module);
 int vmscope_add_mapping(PyObject *module);
+int vmscope_add_dispatch(PyObject *module);
+int vmscope_add_chain(PyObject *module);
 
-/* The state of one module object; each field is a strong reference. */
+/* The state of one module object; each object is a strong reference. */
 typedef struct {
     PyTypeObject *long_slot;
     PyTypeObject *text_slot;
     PyTypeObject *histogram_slot;
     PyTypeObject *timer;
     PyTypeObject *mirror;
+    PyObject *current; /* what the relays made last ask for the thread; their serial, which no others have */
+    uint64_t serial;
 } NativeState;
 
 extern PyModuleDef vmscope_native_def;

@@ -5,6 +5,7 @@ The groups of functions stand in modules of their own; each derives from `Base`,
 
 from __future__ import annotations
 
+from vmscope.tool.breakpoints import Breakpoints
 from vmscope.tool.classes import Classes
 from vmscope.tool.extensions import Extensions
 from vmscope.tool.fields import Fields
@@ -24,6 +25,7 @@ from vmscope.tool.thread_queries import ThreadQueries
 class Environment(
     General,
     Notification,
+    Breakpoints,
     Extensions,
     System,
     Settings,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import _thread
 import os
 
-from vmscope.tool import cpython, threads
+from vmscope.tool import cpython, mechanisms, threads
+from vmscope.tool.breakpoints import Points, Pops
 from vmscope.tool.capabilities import CapabilityRules
 from vmscope.tool.codes import Phase, Version
 from vmscope.tool.environment import Environment
@@ -61,6 +62,8 @@ class Host:
         self.environments: list[Environment] = []
         self.extension_events: set[int] = set()  # those that a mechanism makes, added by it
         self.sampling_interval = SAMPLING_INTERVAL
+        self.points = Points()
+        self.pops = Pops()
         self._mechanisms: list[Mechanism] = []
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
@@ -156,6 +159,7 @@ def vm() -> Host:
     global _vm
     if _vm is None:
         _vm = Host()
+        mechanisms.install(_vm)
     return _vm
 
 

@@ -118,9 +118,10 @@ class _End:
         self.thread = thread
         self.tied = True
 
-    def __del__(self) -> None:
+    def __del__(self, leave: Callable[[object], None] = native.leave_thread) -> None:
         if self.tied:
             self.thread.end()
+            leave(self.thread)
 
 
 _local = _thread._local()

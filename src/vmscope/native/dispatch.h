@@ -1,0 +1,101 @@
+/* What relays and chains share: code that nobody is told of, what callbacks raise, and room for them to run in. */
+#ifndef VMSCOPE_DISPATCH_H
+#define VMSCOPE_DISPATCH_H
+
+#include "native.h"
+
+#include <structmember.h>
+
+#define MOST 6 /* arguments of an event, after the thread */
+
+/* How the file names of code begin that nobody is told of: that of the tool interface itself. */
+typedef struct {
+    PyObject *name;
+    const char *prefix; /* the same, where it is ASCII */
+    Py_ssize_t length;
+} Own;
+
+static inline int
+own_fill(Own *own, PyObject *name)
+{
+    if (PyUnicode_GET_LENGTH(name) == 0) {
+        PyErr_SetString(PyExc_ValueError, "own code has a folder");
+        return -1;
+    }
+    own->name = Py_NewRef(name);
+    own->length = PyUnicode_GET_LENGTH(name);
+    own->prefix = PyUnicode_IS_COMPACT_ASCII(name) ? (const char *)PyUnicode_DATA(name) : NULL;
+    return 0;
+}
+
+static inline int
+is_own(const Own *own, PyObject *code)
+{
+    if (!PyCode_Check(code)) {
+        return 0;
+    }
+    PyObject *name = ((PyCodeObject *)code)->co_filename;
+    if (own->prefix != NULL && PyUnicode_IS_COMPACT_ASCII(name)) {
+        const char *text = (const char *)((PyASCIIObject *)name + 1);
+        Py_ssize_t last = own->length - 1; /* a separator, which seldom stands just there in another name */
+        return PyUnicode_GET_LENGTH(name) > last && text[last] == own->prefix[last] &&
+               memcmp(text, own->prefix, (size_t)last) == 0;
+    }
+    return PyUnicode_Tailmatch(name, own->name, 0, PY_SSIZE_T_MAX, -1) == 1;
+}
+
+/* What was raised, taken off the thread state. */
+static inline PyObject *
+raised(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace != NULL) {
+        PyException_SetTraceback(value, trace);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value;
+#endif
+}
+
+static inline void
+raise_again(PyObject *error)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_SetRaisedException(error);
+#else
+    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
+#endif
+}
+
+/* The interrupt that was kept is raised now: 0, or -1 where there was one. */
+static inline int
+let_go(PyObject *interrupt)
+{
+    if (interrupt == NULL) {
+        return 0;
+    }
+    raise_again(interrupt);
+    return -1;
+}
+
+/* Frames that a callback may use when the program has come near the limit of its recursion, which it must not notice. */
+#define ROOM 200
+
+static inline void
+make_room(int frames)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyThreadState_Get()->py_recursion_remaining += frames;
+#else
+    PyThreadState_Get()->recursion_remaining += frames;
+#endif
+}
+
+#endif

@@ -1,0 +1,182 @@
+"""The Python twin of dispatch.c."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, Protocol
+
+__all__ = ["Chain", "Relay", "leave_thread", "variable"]
+
+MOST = 6  # arguments of an event, after the thread
+LEAST = {"entry": 1, "return": 3, "unwind": 1, "plain": 0}
+
+_ended: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+class Listening(Protocol):
+    """What of an environment a relay needs."""
+
+    failures: dict[int, int]
+
+    def failed(self, event: Any, error: BaseException, /) -> None: ...
+
+
+Listener = tuple[Listening, Callable[..., object], tuple[object, ...] | None, bool]
+
+
+class Relay:
+    """Called as sys.monitoring calls; calls each listener with its environment, the thread and the event's arguments.
+
+    What the shape makes of the arguments: "entry" (method), "return" and "unwind" (method, popped by exception,
+    value), "plain" (as they are). What a callback raises goes to its environment's failed(event, error), a
+    KeyboardInterrupt to the program. Methods whose file name begins with `own` are passed over, other than in "plain".
+    """
+
+    __slots__ = ("_current", "_event", "_listeners", "_own", "_shape")
+
+    def __init__(self, event: int, shape: str, current: Callable[[], object], own: str, /) -> None:
+        if not own:
+            raise ValueError("own code has a folder")
+        if shape not in LEAST:
+            raise ValueError(f"{shape!r} is no shape of a relay")
+        self._event = event
+        self._shape = shape
+        self._current = current
+        self._own = own
+        self._listeners: tuple[Listener, ...] = ()
+
+    def listen(self, listeners: tuple[Listener, ...], /) -> None:
+        """From now on these are called, in this order: tuples (environment, callback, threads or None, failing)."""
+        if not isinstance(listeners, tuple):
+            raise TypeError(f"a relay listens for a tuple of listeners, not {type(listeners).__name__}")
+        for _, _, threads, _ in listeners:
+            if threads is not None and not isinstance(threads, tuple):
+                raise TypeError("a listener's threads are a tuple, or None for every thread")
+        self._listeners = listeners
+
+    def __call__(self, /, *arguments: Any) -> None:
+        if not LEAST[self._shape] <= len(arguments) <= MOST:
+            raise TypeError("a relay is called as sys.monitoring calls, or with its event's arguments")
+        begun = self._listeners
+        if not begun or (self._shape != "plain" and _is_own(self._own, arguments[0])):
+            return
+        thread = self._current()
+        if thread in _ended:
+            return
+        if self._shape == "entry":
+            arguments = arguments[:1]
+        elif self._shape == "return":
+            arguments = arguments[0], False, arguments[2]
+        elif self._shape == "unwind":
+            arguments = arguments[0], True, None
+        interrupt: KeyboardInterrupt | None = None
+        for listener in begun:
+            now = self._listeners
+            if now is not begun:
+                there = [each for each in now if each[0] is listener[0]]
+                if not there or not _hears(listener, thread):
+                    continue
+                listener = there[0]
+            if _hears(listener, thread):
+                try:
+                    self._call(listener, thread, arguments)
+                except KeyboardInterrupt as error:
+                    interrupt = interrupt or error
+        if interrupt is not None:
+            raise interrupt
+
+    def _call(self, listener: Listener, thread: object, arguments: tuple[object, ...]) -> None:
+        environment, callback, _, _ = listener
+        try:
+            callback(environment, thread, *arguments)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            try:
+                environment.failed(self._event, error)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as second:
+                unraisable(second, self)
+        else:
+            environment.failures.pop(self._event, None)
+
+
+class Chain:
+    """Called as sys.monitoring calls; calls each handler with the same, and gives the last one's answer.
+
+    Methods whose file name begins with `own` are passed over. What a handler raises goes to sys.unraisablehook, a
+    KeyboardInterrupt to the program.
+    """
+
+    __slots__ = ("_own", "handlers")
+
+    def __init__(self, handlers: tuple[Callable[..., object], ...], own: str, /) -> None:
+        if not isinstance(handlers, tuple):
+            raise TypeError(f"a chain has a tuple of handlers, not {type(handlers).__name__}")
+        if not own:
+            raise ValueError("own code has a folder")
+        self.handlers = handlers
+        self._own = own
+
+    def __call__(self, /, *arguments: object) -> object:
+        if not 1 <= len(arguments) <= MOST:
+            raise TypeError("a chain is called as sys.monitoring calls")
+        answer: object = None
+        interrupt: KeyboardInterrupt | None = None
+        if _is_own(self._own, arguments[0]):
+            return None
+        for handler in self.handlers:
+            try:
+                answer = handler(*arguments)
+            except KeyboardInterrupt as error:
+                answer = None
+                interrupt = interrupt or error
+            except BaseException as error:
+                answer = None
+                unraisable(error, self)
+        if interrupt is not None:
+            raise interrupt
+        return answer
+
+
+class Unraisable:
+    """What sys.unraisablehook is given."""
+
+    def __init__(self, error: BaseException, where: object) -> None:
+        self.exc_type = type(error)
+        self.exc_value = error
+        self.exc_traceback = error.__traceback__
+        self.err_msg = None
+        self.object = where
+
+
+def unraisable(error: BaseException, where: object) -> None:
+    """As C code that has nobody to tell."""
+    hook: Callable[[Any], object] = sys.unraisablehook
+    hook(Unraisable(error, where))
+
+
+def _is_own(own: str, code: object) -> bool:
+    return isinstance(code, CodeType) and code.co_filename.startswith(own)
+
+
+def _hears(listener: Listener, thread: object) -> bool:
+    return listener[2] is None or any(each is thread for each in listener[2])
+
+
+def leave_thread(thread: object, /) -> None:
+    """This Thread, if it is the calling one, has ended: it sends nothing any more."""
+    _ended.add(thread)
+
+
+def variable(frame: FrameType, name: str, /) -> object:
+    """A local variable's value. NameError."""
+    try:
+        found: object = frame.f_locals[name]
+    except KeyError:
+        raise NameError(f"variable {name!r} does not exist") from None
+    return found

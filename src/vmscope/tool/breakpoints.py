@@ -1,0 +1,172 @@
+"""Breakpoints and pending frame pops: where code stops, and which frames are waited for."""
+
+from __future__ import annotations
+
+from opcode import opmap
+from types import CodeType, FrameType
+
+from vmscope.tool import threads
+from vmscope.tool.base import Base
+from vmscope.tool.calls import function
+from vmscope.tool.errors import Duplicate, InvalidLocation, NotFound
+from vmscope.tool.events import Event
+from vmscope.tool.frames import frame_at, frame_of, frames_of
+from vmscope.tool.threads import Thread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+    from vmscope.tool.host import Host
+
+    Environment = Base
+
+KEPT = 4096  # code objects whose prologues are remembered
+_prologues: dict[int, tuple[CodeType, int]] = {}  # by id, which the code object in it keeps from being used again
+
+
+class Points:
+    """The breakpoints of one VM: JVM TI has them for all environments together."""
+
+    def __init__(self) -> None:
+        self.by_code: dict[int, tuple[CodeType, frozenset[int]]] = {}
+        self.holder: object = None  # the environment that set one last: one at a time may
+
+    def at(self, code: CodeType) -> frozenset[int]:
+        """The offsets at which this code object has one."""
+        found = self.by_code.get(id(code))
+        return found[1] if found is not None and found[0] is code else frozenset()
+
+    def put(self, code: CodeType, offsets: frozenset[int], holder: object) -> None:
+        self.holder = holder
+        if offsets:
+            self.by_code[id(code)] = code, offsets
+        else:
+            self.by_code.pop(id(code), None)
+
+    def drop(self, holder: object) -> None:
+        """Those of an environment that is disposed of."""
+        if self.holder is holder:
+            self.holder = None
+            self.by_code.clear()
+
+
+class Pops:
+    """The frames whose end somebody waits for, on all threads."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, tuple[FrameType, list[Environment]]] = {}  # by id, which the frame keeps
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, frame: FrameType, environment: Environment) -> None:
+        waiting = self._waiting.setdefault(id(frame), (frame, []))[1]
+        if environment in waiting:
+            raise Duplicate(f"the end of this frame of {frame.f_code.co_qualname} is awaited already")
+        waiting.append(environment)
+
+    def remove(self, environment: Environment, frames: Container[FrameType] | None = None) -> None:
+        """This environment waits no more: for these, or for any."""
+        for key, (frame, waiting) in list(self._waiting.items()):
+            if environment in waiting and (frames is None or frame in frames):
+                waiting.remove(environment)
+                if not waiting:
+                    del self._waiting[key]
+
+    def popped(self, host: Host, code: CodeType, by_exception: bool) -> None:
+        """The innermost frame with this code ends: sends FramePop to those who wait for it, in creation order."""
+        frame = frame_of(code)
+        with host.lock:
+            found = self._waiting.pop(id(frame), None)
+            if found is not None and not self._waiting:
+                host.changed()
+        if found is None:
+            return
+        thread = threads.current()
+        for environment in host.environments:
+            if environment in found[1] and environment.wants(Event.FRAME_POP, thread):
+                environment.deliver(Event.FRAME_POP, (thread, code, by_exception))
+
+
+class Breakpoints(Base):
+    @function
+    def set_breakpoint(self, method: CodeType, location: int) -> None:
+        """Sends Breakpoint before the instruction at this offset runs. InvalidLocation, Duplicate.
+
+        At an offset within the prologue it is sent when the call begins, after MethodEntry.
+        """
+        check(method, location)
+        points = self.host.points
+        with self.host.lock:
+            if location in points.at(method):
+                raise Duplicate(f"{method.co_qualname} has a breakpoint at {location} already")
+            points.put(method, points.at(method) | {location}, self)
+            self._close_with(self._drop)
+            self.host.changed()
+
+    @function
+    def clear_breakpoint(self, method: CodeType, location: int) -> None:
+        """Takes it away. InvalidLocation, NotFound."""
+        check(method, location)
+        points = self.host.points
+        with self.host.lock:
+            if location not in points.at(method):
+                raise NotFound(f"{method.co_qualname} has no breakpoint at {location}")
+            points.put(method, points.at(method) - {location}, points.holder)
+            self.host.changed()
+
+    @function
+    def notify_frame_pop(self, thread: Thread | None, depth: int) -> None:
+        """Sends FramePop, once, when this frame of the thread ends. NoMoreFrames, Duplicate.
+
+        Depth 0 is the frame that runs; on the current thread, the one that called the agent's callback, or this
+        function. The thread need not be suspended.
+        """
+        frame = frame_at(self.host, thread or threads.current(), depth)
+        with self.host.lock:
+            self.host.pops.add(frame, self)
+            self._close_with(self._drop)
+            self.host.changed()
+
+    @function
+    def clear_all_frame_pops(self, thread: Thread | None) -> None:
+        """Takes back every notify_frame_pop of this environment on this thread."""
+        frames = list(frames_of(self.host, thread or threads.current()))
+        with self.host.lock:
+            self.host.pops.remove(self, frames)
+            self.host.changed()
+
+    def _close_with(self, close: Callable[[], None]) -> None:
+        if close not in self.closers:
+            self.closers.append(close)
+
+    def _drop(self) -> None:
+        """It is disposed of."""
+        with self.host.lock:
+            self.host.points.drop(self)
+            self.host.pops.remove(self)
+            self.host.changed()
+
+
+def check(method: CodeType, location: int) -> None:
+    if location not in offsets(method):
+        raise InvalidLocation(f"no instruction of {method.co_qualname} is at {location}")
+
+
+def offsets(code: CodeType) -> set[int]:
+    """Where its instructions begin."""
+    import dis
+
+    return {instruction.offset for instruction in dis.get_instructions(code)}
+
+
+def prologue(code: CodeType) -> int:
+    """The offset of the RESUME that ends it."""
+    found = _prologues.get(id(code))
+    if found is None:
+        if len(_prologues) >= KEPT:
+            _prologues.clear()
+        at = code.co_code[::2].find(opmap["RESUME"])
+        found = _prologues[id(code)] = code, at * 2
+    return found[1]

@@ -1,0 +1,74 @@
+"""Exception and ExceptionCatch: each throw and each catch once, from what CPython says in every frame."""
+
+from __future__ import annotations
+
+from types import CodeType
+from weakref import WeakKeyDictionary
+
+from vmscope.tool import handlers, threads
+from vmscope.tool.events import Event
+from vmscope.tool.frames import frame_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.native import Relay
+    from vmscope.tool.threads import Thread
+
+FLYING = 256  # exceptions in flight on one thread that are told apart
+
+
+class Exceptions:
+    """CPython's RAISE comes in each frame that an exception passes through, EXCEPTION_HANDLED for `finally` too.
+
+    An exception is in flight from where it was thrown until it is caught; on the way nothing is sent again. It is known
+    by its id alone, so that it is kept alive no longer than without us; one that C code swallowed stays in flight, but
+    another one at its address begins without a traceback below it, and is thrown anew.
+    """
+
+    def __init__(self, thrown: Relay, caught: Relay) -> None:
+        self.thrown = thrown
+        self.caught = caught
+        self.listened: dict[Event, set[Thread] | None] = {}
+        self._flying: WeakKeyDictionary[Thread, dict[int, None]] = WeakKeyDictionary()
+
+    def forget(self) -> None:
+        """Nobody listens any more."""
+        self._flying.clear()
+
+    def raised(self, code: CodeType, offset: int, error: BaseException) -> None:
+        """RAISE: by a `raise`, by C code, or in a frame that was left by it."""
+        trace = error.__traceback__
+        self._throw(code, offset, error, passing=trace is not None and trace.tb_next is not None)
+
+    def reraised(self, code: CodeType, offset: int, error: BaseException) -> None:
+        """RERAISE: a bare `raise`, or the end of a handler that did not catch."""
+        self._throw(code, offset, error, passing=True)
+
+    def _throw(self, code: CodeType, offset: int, error: BaseException, passing: bool) -> None:
+        thread = self._hearing(Event.EXCEPTION)
+        if thread is None:
+            return
+        flying = self._flying.setdefault(thread, {})
+        if passing and id(error) in flying:
+            return
+        flying[id(error)] = None
+        if len(flying) > FLYING:
+            del flying[next(iter(flying))]
+        method, location = handlers.find(frame_of(code), offset, error)
+        self.thrown(code, offset, error, method, location)
+
+    def handled(self, code: CodeType, offset: int, error: BaseException) -> None:
+        """EXCEPTION_HANDLED: at the beginning of an `except`, a `finally`, or of what the compiler put there."""
+        thread = threads.current()
+        frame = frame_of(code)
+        if frame is None or not handlers.catches(frame, offset, error):
+            return
+        flying = self._flying.get(thread)
+        if flying is not None:
+            flying.pop(id(error), None)
+        self.caught(code, offset, error)
+
+    def _hearing(self, event: Event) -> Thread | None:
+        thread = threads.current()
+        listened = self.listened.get(event, set())
+        return thread if listened is None or thread in listened else None

@@ -1,0 +1,173 @@
+"""Where an exception will be caught: read from the exception tables and the handlers' first instructions.
+
+CPython decides when it is there: a handler evaluates its types and compares. Here the types are looked up without
+running any code; where that cannot be done (`except choose():`), a handler is taken to catch. A `with` block may
+swallow an exception too, which only its `__exit__` knows: it is never taken to catch.
+"""
+
+from __future__ import annotations
+
+import dis
+from types import CodeType, FrameType, ModuleType
+
+from vmscope.native import variable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEPT = 512  # code objects whose handlers are remembered
+STEPS = 200  # handlers looked at in one frame, instructions of one handler
+UNKNOWN = object()
+SKIPPED = frozenset("NOP EXTENDED_ARG CACHE PUSH_NULL NOT_TAKEN".split())
+BEFORE_STAR = frozenset(("COPY", "BUILD_LIST", "SWAP"))  # how `except*` begins
+
+Table = list[tuple[int, int, int]]  # start, end, target
+
+
+class Handlers:
+    """What of one code object matters here."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code  # keeps its id from being used again
+        self.table: Table = list(entries(code.co_exceptiontable))
+        instructions = list(dis.get_instructions(code)) if self.table else []
+        self.at = {instruction.offset: index for index, instruction in enumerate(instructions)}
+        self.instructions = instructions
+
+    def target(self, offset: int) -> int | None:
+        """The handler for what is raised here."""
+        for start, end, target in self.table:
+            if start <= offset < end:
+                return target
+        return None
+
+    def after(self, handler: int) -> int | None:
+        """The handler for what this one does not catch."""
+        index = self.at[handler]
+        if self.instructions[index].opname == "PUSH_EXC_INFO":
+            return self.target(self.instructions[index + 1].offset)
+        for instruction in self.instructions[index : index + STEPS]:
+            if instruction.opname in ("RERAISE", "END_ASYNC_FOR", "CLEANUP_THROW"):
+                return self.target(instruction.offset)
+        return None
+
+
+_known: dict[int, Handlers] = {}
+
+
+def handlers_of(code: CodeType) -> Handlers:
+    found = _known.get(id(code))
+    if found is None:
+        if len(_known) >= KEPT:
+            _known.clear()
+        found = _known[id(code)] = Handlers(code)
+    return found
+
+
+def find(frame: FrameType | None, offset: int, error: BaseException) -> tuple[CodeType | None, int]:
+    """The method and location of the handler that will catch what is raised here; None and 0 when there is none."""
+    while frame is not None:
+        known = handlers_of(frame.f_code)
+        target = known.target(offset)
+        for _ in range(STEPS):
+            if target is None:
+                break
+            if catches(frame, target, error):
+                return frame.f_code, target
+            target = known.after(target)
+        frame = frame.f_back
+        if frame is not None:
+            offset = frame.f_lasti
+    return None, 0
+
+
+def catches(frame: FrameType, handler: int, error: BaseException) -> bool:
+    """Whether the handler at this offset is an `except` for it."""
+    known = handlers_of(frame.f_code)
+    index = known.at.get(handler)
+    if index is None or known.instructions[index].opname != "PUSH_EXC_INFO":
+        return False
+    stack: list[object] = []
+    first = True
+    for _ in range(STEPS):
+        index += 1
+        instruction = known.instructions[index]
+        name = instruction.opname
+        if name in SKIPPED or name in BEFORE_STAR:
+            continue
+        if name == "POP_TOP" and first:
+            return True  # `except:`
+        first = False
+        if name == "CHECK_EXC_MATCH":
+            if matches(error, stack.pop() if stack else UNKNOWN):
+                return True
+        elif name.startswith("POP_JUMP") and name.endswith("FALSE"):
+            index = known.at[instruction.argval] - 1
+            stack.clear()
+        elif name == "CHECK_EG_MATCH":
+            return True
+        elif name == "LOAD_ATTR" and stack:
+            stack.append(attribute(stack.pop(), instruction.argval))
+        elif name == "BUILD_TUPLE":
+            count = instruction.argval
+            stack[len(stack) - count :] = [tuple(stack[len(stack) - count :])]
+        elif name.startswith("LOAD_"):
+            stack.append(loaded(frame, name, instruction.argval))
+        elif name == "CALL":
+            stack[:] = [UNKNOWN]
+        else:
+            return False
+    return False
+
+
+def loaded(frame: FrameType, name: str, key: object) -> object:
+    """What a LOAD_ instruction puts on the stack, as far as no code has to run for it."""
+    if name == "LOAD_CONST":
+        return key
+    if not isinstance(key, str):
+        return UNKNOWN
+    if name.startswith(("LOAD_FAST", "LOAD_DEREF")):
+        try:
+            return variable(frame, key)
+        except NameError:
+            return UNKNOWN
+    local = [frame.f_locals] if name == "LOAD_NAME" else []  # of a module or a class: no copy
+    for space in (*local, frame.f_globals, frame.f_builtins):
+        if key in space:
+            return space[key]
+    return UNKNOWN
+
+
+def attribute(owner: object, name: str) -> object:
+    """An attribute of a module or a class; no descriptor and no `__getattr__` is run."""
+    if isinstance(owner, ModuleType):
+        return vars(owner).get(name, UNKNOWN)
+    if isinstance(owner, type):
+        for base in type.__dict__["__mro__"].__get__(owner):
+            if name in vars(base):
+                found: object = vars(base)[name]
+                return found
+    return UNKNOWN
+
+
+def matches(error: BaseException, kinds: object) -> bool:
+    """As CPython compares: by the class's bases, or those of any class in a tuple."""
+    if kinds is UNKNOWN:
+        return True
+    if isinstance(kinds, tuple):
+        return any(matches(error, kind) for kind in kinds)
+    return isinstance(kinds, type) and kinds in type(error).__mro__
+
+
+def entries(table: bytes) -> Iterator[tuple[int, int, int]]:
+    """The entries of a co_exceptiontable: groups of four numbers, six bits a byte, the highest first."""
+    numbers: list[int] = []
+    value = 0
+    for byte in table:
+        value = value << 6 | byte & 0x3F
+        if not byte & 0x40:
+            numbers.append(value)
+            value = 0
+    for start, length, target, _ in zip(*[iter(numbers)] * 4, strict=True):
+        yield start * 2, (start + length) * 2, target * 2

@@ -1,0 +1,45 @@
+"""What makes events happen, for the VM that this process is."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+from vmscope.tool.events import Event, bit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.tool.host import Host
+
+
+def install(host: Host) -> None:
+    """All of them. None costs anything before one of its events is wanted."""
+    if hasattr(sys, "monitoring"):
+        from vmscope.tool.monitoring import Monitoring
+
+        host.add_mechanism(Monitoring())
+    host.add_mechanism(Collections())
+
+
+class Collections:
+    """GarbageCollectionStart and GarbageCollectionFinish, by a callback of gc."""
+
+    WANTED = bit(Event.GARBAGE_COLLECTION_START) | bit(Event.GARBAGE_COLLECTION_FINISH)
+
+    def __init__(self) -> None:
+        self._host: Host | None = None
+
+    def update(self, host: Host) -> None:
+        wanted = bool(host.wanted() & self.WANTED)
+        if wanted and self._host is None:
+            self._host = host
+            gc.callbacks.append(self.collected)
+        elif not wanted and self._host is not None:
+            self._host = None
+            gc.callbacks.remove(self.collected)
+
+    def collected(self, phase: str, info: dict[str, int]) -> None:
+        """gc calls it before and after each collection."""
+        if self._host is not None:
+            start = phase == "start"
+            self._host.post(Event.GARBAGE_COLLECTION_START if start else Event.GARBAGE_COLLECTION_FINISH)
