@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
@@ -15,6 +15,7 @@ from vmscope.tool.host import Host
 from vmscope.tool.mechanisms import install
 
 ENTRY = tool.Event.METHOD_ENTRY
+monitoring: Any = getattr(sys, "monitoring", None)
 RAW = 2  # the tool id of the raw callback
 SHORT = 10
 
@@ -64,7 +65,6 @@ def plain() -> Sample:
 
 
 def raw() -> Sample:
-    monitoring: Any = getattr(sys, "monitoring", None)
     monitoring.use_tool_id(RAW, "raw")
     monitoring.register_callback(RAW, monitoring.events.PY_START, raw_entry)
     monitoring.set_events(RAW, monitoring.events.PY_START)
@@ -124,9 +124,9 @@ def added(name: str, subject: Series, base: Series, without: Series, limit: floa
     return Figure(name, beyond(subject), beyond(base), limit)
 
 
-def figures(rounds: int) -> list[Figure]:
-    if not hasattr(sys, "monitoring"):
-        return []
+def figures(rounds: int) -> Iterator[Figure]:
+    if monitoring is None:
+        return
     ready, done = threading.Event(), threading.Event()
     others: list[tool.Thread] = []
 
@@ -158,7 +158,7 @@ def figures(rounds: int) -> list[Figure]:
         other.join()
     base, one = found["raw PY_START"], found["one environment"]
     three, elsewhere = found["three environments"], found["another thread's"]
-    return [
+    yield from (
         Figure("METHOD_ENTRY, one environment: whole run", one, base, 1.2),
         added("METHOD_ENTRY, one environment: added cost", one, base, found["plain"], 1.35),
         Figure("METHOD_ENTRY, three environments: whole run", three, base, 2.1),
@@ -167,7 +167,7 @@ def figures(rounds: int) -> list[Figure]:
         Figure("a breakpoint at a cold line", loops["a breakpoint at a cold line"], loops["no breakpoint"], 1.02),
         Figure("all environments disposed of again", found["disposed of"], found["plain"], 1.02),
         loaded(rounds),
-    ]
+    )
 
 
 SUITE = """

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
+    from vmscope.tool.anatomy import Method
     from vmscope.tool.host import Host
 
     Environment = Base
@@ -91,37 +92,42 @@ class Pops:
 
 class Breakpoints(Base):
     @function
-    def set_breakpoint(self, method: CodeType, location: int) -> None:
+    def set_breakpoint(self, method: Method, location: int) -> None:
         """Sends Breakpoint before the instruction at this offset runs. InvalidLocation, Duplicate.
 
-        At an offset within the prologue it is sent when the call begins, after MethodEntry.
+        CPython: INSTRUCTION of the code object alone, disabled at all its other instructions; within the prologue,
+        PY_START, after MethodEntry.
         """
-        check(method, location)
+        code = check(method, location)
         points = self.host.points
         with self.host.lock:
-            if location in points.at(method):
-                raise Duplicate(f"{method.co_qualname} has a breakpoint at {location} already")
-            points.put(method, points.at(method) | {location}, self)
+            if location in points.at(code):
+                raise Duplicate(f"{code.co_qualname} has a breakpoint at {location} already")
+            points.put(code, points.at(code) | {location}, self)
             self._close_with(self._drop)
             self.host.changed()
 
     @function
-    def clear_breakpoint(self, method: CodeType, location: int) -> None:
-        """Takes it away. InvalidLocation, NotFound."""
-        check(method, location)
+    def clear_breakpoint(self, method: Method, location: int) -> None:
+        """Takes it away. InvalidLocation, NotFound.
+
+        CPython: as it was set.
+        """
+        code = check(method, location)
         points = self.host.points
         with self.host.lock:
-            if location not in points.at(method):
-                raise NotFound(f"{method.co_qualname} has no breakpoint at {location}")
-            points.put(method, points.at(method) - {location}, points.holder)
+            if location not in points.at(code):
+                raise NotFound(f"{code.co_qualname} has no breakpoint at {location}")
+            points.put(code, points.at(code) - {location}, points.holder)
             self.host.changed()
 
     @function
     def notify_frame_pop(self, thread: Thread | None, depth: int) -> None:
         """Sends FramePop, once, when this frame of the thread ends. NoMoreFrames, Duplicate.
 
-        Depth 0 is the frame that runs; on the current thread, the one that called the agent's callback, or this
-        function. The thread need not be suspended.
+        CPython: PY_RETURN and PY_UNWIND while one is awaited. Depth 0 on the current thread is the frame that an
+        agent's callback is about, or else the one that called this function.
+        Differs: the thread need not be suspended.
         """
         frame = frame_at(self.host, thread or threads.current(), depth)
         with self.host.lock:
@@ -131,7 +137,10 @@ class Breakpoints(Base):
 
     @function
     def clear_all_frame_pops(self, thread: Thread | None) -> None:
-        """Takes back every notify_frame_pop of this environment on this thread."""
+        """Takes back every notify_frame_pop of this environment on this thread.
+
+        CPython: as they were asked for.
+        """
         frames = list(frames_of(self.host, thread or threads.current()))
         with self.host.lock:
             self.host.pops.remove(self, frames)
@@ -149,9 +158,12 @@ class Breakpoints(Base):
             self.host.changed()
 
 
-def check(method: CodeType, location: int) -> None:
+def check(method: Method, location: int) -> CodeType:
+    if not isinstance(method, CodeType):
+        raise InvalidLocation(f"{method!r} is native and has no locations")
     if location not in offsets(method):
         raise InvalidLocation(f"no instruction of {method.co_qualname} is at {location}")
+    return method
 
 
 def offsets(code: CodeType) -> set[int]:
