@@ -30,13 +30,17 @@ go_on_collecting(int collecting)
     }
 }
 
-/* A new list of what `describe` makes of each state; it gives NULL, without an exception, for one to leave out. */
+/* A new list of what `describe` makes of each state, or of the one with this number where it is not 0; it gives NULL,
+ * without an exception, for one to leave out. */
 static PyObject *
-of_each_state(PyObject *(*describe)(PyThreadState *, Py_ssize_t), Py_ssize_t limit)
+of_each_state(PyObject *(*describe)(PyThreadState *, Py_ssize_t), Py_ssize_t limit, unsigned long long only)
 {
     int collecting = stop_collecting();
     PyObject *list = PyList_New(0);
     for (EACH_STATE(state)) {
+        if (only != 0 && PyThreadState_GetID(state) != only) {
+            continue;
+        }
         PyObject *row = list == NULL ? NULL : describe(state, limit);
         if (row != NULL && PyList_Append(list, row) < 0) {
             Py_CLEAR(list);
@@ -105,14 +109,15 @@ thread_state(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 static PyObject *
 thread_states(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    return of_each_state(describe_state, 0);
+    return of_each_state(describe_state, 0, 0);
 }
 
 static PyObject *
-thread_stacks(PyObject *Py_UNUSED(module), PyObject *number)
+thread_stacks(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    Py_ssize_t limit = PyLong_AsSsize_t(number);
-    return limit == -1 && PyErr_Occurred() ? NULL : of_each_state(describe_stack, limit);
+    Py_ssize_t limit;
+    unsigned long long only = 0;
+    return PyArg_ParseTuple(args, "n|K", &limit, &only) ? of_each_state(describe_stack, limit, only) : NULL;
 }
 
 static PyObject *
@@ -171,9 +176,9 @@ static PyMethodDef functions[] = {
      "thread_state()\n--\n\nThe number of the calling thread's state, which no other state gets."},
     {"thread_states", thread_states, METH_NOARGS,
      "thread_states()\n--\n\n(state, ident, native_id, whether it has a frame) of each thread, the oldest first."},
-    {"thread_stacks", thread_stacks, METH_O,
-     "thread_stacks(limit, /)\n--\n\n(state, [(code, offset), ...]) of each thread that has a frame: from the top of "
-     "its stack, `limit` frames at most."},
+    {"thread_stacks", thread_stacks, METH_VARARGS,
+     "thread_stacks(limit, only=0, /)\n--\n\n(state, [(code, offset), ...]) of each thread that has a frame, or of one: "
+     "from the top of its stack, `limit` frames at most."},
     {"tie_thread", tie_thread, METH_VARARGS,
      "tie_thread(state, object, /)\n--\n\nKeeps one object until that thread ends; False where that cannot be."},
     {"stop_thread", stop_thread, METH_VARARGS,

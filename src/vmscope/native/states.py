@@ -56,11 +56,13 @@ def thread_states() -> list[tuple[int, int, int, bool]]:
     return sorted(rows)
 
 
-def thread_stacks(limit: int) -> list[tuple[int, list[tuple[CodeType, int]]]]:
+def thread_stacks(limit: int, only: int = 0) -> list[tuple[int, list[tuple[CodeType, int]]]]:
     frames = sys._current_frames()
     stacks = []
     for state, ident, _, _ in thread_states():
         frame: FrameType | None = frames.get(ident)
+        if frame is None or only not in (0, state):
+            continue
         stack: list[tuple[CodeType, int]] = []
         while frame is not None and len(stack) < limit:
             stack.append((frame.f_code, frame.f_lasti))

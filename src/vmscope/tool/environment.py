@@ -11,12 +11,14 @@ from vmscope.tool.extensions import Extensions
 from vmscope.tool.fields import Fields
 from vmscope.tool.general import General
 from vmscope.tool.impossible import Impossible
+from vmscope.tool.local_variables import LocalVariables
 from vmscope.tool.methods import Methods
 from vmscope.tool.modules import Modules
 from vmscope.tool.notification import Notification
 from vmscope.tool.raw_monitors import RawMonitors
 from vmscope.tool.redefinition import Redefinition
 from vmscope.tool.settings import Settings
+from vmscope.tool.stacks import Stacks
 from vmscope.tool.system import System
 from vmscope.tool.thread_control import ThreadControl
 from vmscope.tool.thread_queries import ThreadQueries
@@ -32,6 +34,8 @@ class Environment(
     RawMonitors,
     ThreadQueries,
     ThreadControl,
+    Stacks,
+    LocalVariables,
     Classes,
     Fields,
     Methods,

@@ -38,6 +38,8 @@ def frames_of(host: Host, thread: Thread) -> Iterator[FrameType]:
             found = frame
         if frame.f_code in called:
             found = frame.f_back
+            while found is not None and is_own(found.f_code):  # what called the callback
+                found = found.f_back
             break
     yield from below(found)
 

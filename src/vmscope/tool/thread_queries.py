@@ -76,7 +76,8 @@ class ThreadQueries(Base):
 what a thread waits for it is RUNNABLE.
         """
         thread = thread or threads.current()
-        return state_of(thread, sys._current_frames().get(thread.ident))
+        frame = sys._current_frames().get(thread.ident)
+        return state_of(thread, frame and frame.f_code)
 
     @function
     def get_top_thread_groups(self) -> list[ThreadGroup]:

@@ -11,7 +11,7 @@ from vmscope.tool import threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType
 
     from vmscope.tool.threads import Thread
 
@@ -41,19 +41,19 @@ _TIMEOUT = 4
 _OWN_LOCKS = range(native.runtime_span()[0], sum(native.runtime_span()))
 
 
-def state_of(thread: Thread, frame: FrameType | None) -> ThreadState:
-    """`frame` is its innermost one. RUNNABLE where nothing more is known."""
+def state_of(thread: Thread, method: CodeType | None) -> ThreadState:
+    """`method` is what its innermost frame runs. RUNNABLE where nothing more is known."""
     if not thread.started:
         return ThreadState(0)
     if not thread.alive:
         return ThreadState.TERMINATED
-    state = ThreadState.ALIVE | _activity(thread, frame)
+    state = ThreadState.ALIVE | _activity(thread, method)
     if thread.interrupted:
         state |= ThreadState.INTERRUPTED
     return state
 
 
-def _activity(thread: Thread, frame: FrameType | None) -> ThreadState:
+def _activity(thread: Thread, method: CodeType | None) -> ThreadState:
     call = [] if thread is threads.current() else system_call(thread)
     if not call or call[0] == "running":
         return ThreadState.RUNNABLE
@@ -65,7 +65,7 @@ def _activity(thread: Thread, frame: FrameType | None) -> ThreadState:
     if address in _OWN_LOCKS or (timeout and not _OWN_LOCKS):
         return ThreadState.RUNNABLE  # it only waits for its turn
     limit = ThreadState.WAITING_WITH_TIMEOUT if timeout else ThreadState.WAITING_INDEFINITELY
-    if frame is not None and frame.f_code is _condition_wait():
+    if method is not None and method is _condition_wait():
         return ThreadState.WAITING | limit | ThreadState.IN_OBJECT_WAIT
     if timeout:
         return ThreadState.WAITING | limit | ThreadState.PARKED
