@@ -183,7 +183,7 @@ for i in range(200_000):
 sorted(str(i * 7919 % 10007) for i in range(60_000))
 print(time.perf_counter() - begin[0], time.process_time() - begin[1])
 """
-LOADED = "from vmscope import tool; tool.vm().enter(tool.Phase.LIVE); env = tool.vm().get_env()"
+LOADED = "from vmscope import tool; env = tool.vm().get_env()"
 
 
 def suite(before: str) -> Callable[[], Sample]:

@@ -22,7 +22,6 @@ DUMP = tool.Event.DATA_DUMP_REQUEST
 
 def main() -> None:
     vm = tool.vm()
-    vm.enter(tool.Phase.LIVE)
     logging.getLogger("vmscope.tool").disabled = True
     ready = threading.Barrier(THREADS)
     inside: list[int] = []

@@ -1,11 +1,14 @@
 """The first moment of an autostarted Python: all that its `.pth` file imports of vmscope, and it is little.
 
+Only where VMSCOPE_TOOL_OPTIONS names agents is there more: they are loaded here and now, before the program.
+
 A process that ends, or becomes another program, before the call comes has paid a millisecond; one that lives on
 imports the runtime on a thread that nobody waits for.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 from vmscope import later
@@ -13,7 +16,48 @@ from vmscope import later
 
 def autostart() -> None:
     """Publishes this process in a moment, unless it has started by itself until then. Raises what the file catches."""
+    options = os.environ.get("VMSCOPE_TOOL_OPTIONS", "")
+    if ("agent" in options or "@" in options) and not _is_own_command():
+        _load_agents()
     later.call(_publish)
+
+
+def _load_agents() -> None:
+    """An agent that fails ends the process, with status 1, before the program has begun."""
+    from vmscope import runtime
+    from vmscope.errors import AgentError, OptionError
+
+    try:
+        runtime.VM.load_inherited_agents()
+    except AgentError as error:
+        import atexit
+
+        sys.stderr.write(f"vmscope: {error}\n")
+        sys.stderr.flush()
+        atexit._run_exitfuncs()
+        os._exit(1)  # site would show a SystemExit as a fatal error
+    except OptionError:
+        pass  # `vmscope.status()` will say so
+
+
+def _is_own_command() -> bool:
+    """Whether this is vmscope's command line: a tool is no VM, and `run` loads its agents itself."""
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        if not word.startswith("-") or word == "-":
+            return os.path.basename(word) in ("vmscope", "vmscope.exe")
+        if word.startswith("--"):
+            if word == "--check-hash-based-pycs":
+                next(words, "")
+            continue
+        for position, letter in enumerate(word[1:], 2):
+            if letter in "cm":
+                return letter == "m" and (word[position:] or next(words, "")) == "vmscope"
+            if letter in "WX":
+                if position == len(word):
+                    next(words, "")
+                break
+    return False
 
 
 def _publish() -> None:

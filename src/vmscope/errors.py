@@ -128,5 +128,17 @@ class InstrumentError(OptionError):
     """A name that no instrument has, or of one that cannot work here."""
 
 
+class AgentError(VMScopeError, RuntimeError):
+    """An agent that cannot be loaded: not found, without an entry point, or it raised or returned no 0.
+
+    `agent` is its name, `status` what it returned, where that is why.
+    """
+
+    def __init__(self, agent: str, message: str, *, status: object = None, path: str | None = None) -> None:
+        super().__init__(f"agent {agent}: {message}", path=path)
+        self.agent = agent
+        self.status = status
+
+
 class CommandLineError(VMScopeError, ValueError):
     """Arguments that a sub-command does not take: exit status 2."""

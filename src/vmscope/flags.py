@@ -1,7 +1,7 @@
 """The VM options: one table, one parser, in the JVM's spelling.
 
-`-XX:+Name`, `-XX:-Name`, `-XX:Name=value` (sizes take k, m, g), `-Dkey=value` and `@file`, which stands
-for the options that the file holds.
+`-XX:+Name`, `-XX:-Name`, `-XX:Name=value` (sizes take k, m, g), `-Dkey=value`, agents (`-pyagent:`, `-agentlib:`,
+`-agentpath:`) and `@file`, which stands for the options that the file holds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Value = bool | int | str
 
 ENVIRONMENT = "VMSCOPE_TOOL_OPTIONS"
+
+AGENTS = ("-pyagent:", "-agentlib:", "-agentpath:")  # then NAME or NAME=OPTIONS
 
 _LONGEST = 1 << 20  # characters of an argument file
 _SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -43,21 +45,26 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
         "Milliseconds between two samples while the program works; 0: none are taken.",
     ),
     ("PerfMaxStringConstLength", 1024, 32, 32_768, "Bytes that a constant string keeps."),
+    ("ReduceSignalUsage", False, 0, 0, "Leave SIGTERM and SIGHUP to the program; -Xrs says the same."),
     ("Instrument", "", 0, 0, "Instruments to switch on, with commas between: asyncio, gunicorn and their like."),
 )
 
-properties: dict[str, str] = {}  # of the VM that this process is; runtime puts those of its flags here
-
 
 class Flags:
-    """The options of one VM: every flag by its name, the properties, and the options as they were given."""
+    """The options of one VM: every flag by its name, the properties, the agents, and the options as they were given."""
 
-    __slots__ = ("_values", "arguments", "properties")
+    __slots__ = ("_values", "agents", "arguments", "inherited", "properties")
 
     def __init__(self) -> None:
         self._values: dict[str, Value] = {row[0]: row[1] for row in FLAGS}
         self.properties: dict[str, str] = {}
         self.arguments: list[str] = []
+        self.agents: list[str] = []  # the options that name one
+        self.inherited = 0  # how many of these the environment names; they come first
+
+    def values(self) -> dict[str, Value]:
+        """Every flag's value by its name."""
+        return dict(self._values)
 
     def on(self, name: str) -> bool:
         value = self._values[name]
@@ -85,9 +92,21 @@ class Flags:
         elif option.startswith("-D") and len(option) > 2:
             key, _, value = option[2:].partition("=")
             self.properties[key] = value
+        elif option.startswith(AGENTS):
+            if not option.partition(":")[2].partition("=")[0]:
+                raise OptionError(f"{option} names no agent", hint="write -pyagent:MODULE or -pyagent:MODULE=OPTIONS")
+            self.agents.append(option)
+        elif option == "-Xrs":
+            self._values["ReduceSignalUsage"] = True
         else:
             raise OptionError(f"{option} is no VM option", hint="vmscope run --help lists them")
         self.arguments.append(option)
+
+    def add_all(self, options: Iterable[str]) -> None:
+        """Takes each, and of an argument file each that it holds."""
+        for option in options:
+            for inner in read_argument_file(option[1:]) if option.startswith("@") else (option,):
+                self.add(inner)
 
     def _add_flag(self, option: str) -> None:
         body = option[4:]
@@ -168,15 +187,15 @@ def read_argument_file(path: str) -> list[str]:
     return split(text)
 
 
+in_force = Flags()  # this process's
+
+
 def parse(options: Iterable[str]) -> Flags:
     """The flags of a VM: first those of VMSCOPE_TOOL_OPTIONS, then `options`. Raises OptionError."""
     flags = Flags()
-    for option in [*split(os.environ.get(ENVIRONMENT, "")), *options]:
-        if option.startswith("@"):
-            for inner in read_argument_file(option[1:]):
-                flags.add(inner)
-        else:
-            flags.add(option)
+    flags.add_all(split(os.environ.get(ENVIRONMENT, "")))
+    flags.inherited = len(flags.agents)
+    flags.add_all(options)
     return flags
 
 

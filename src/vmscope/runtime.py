@@ -65,6 +65,7 @@ class VirtualMachine:
         self._parents: Region | None = None  # in a forked child, until it makes its own
         self.reason = "vmscope.start() was not called"
         self.flags: Flags = vm_flags.Flags()
+        self._inherited = 0  # how many agents of the environment's have been loaded
         self._armed = False
         self._standard: Standard | None = None
         self._hooked = False
@@ -73,8 +74,11 @@ class VirtualMachine:
         self.autostarted = False  # then nobody has asked for anything, or wants to read about it
         self._silent = False
 
-    def start(self, *options: str, command: str | None = None) -> None:
+    def start(self, *options: str, command: str | None = None, agents: bool = True) -> None:
         """Publishes this process, with VM options as on the command line. A second call does nothing.
+
+        Agents that they name attach, as the program runs already; an error there is logged. Without `agents` the
+        caller loads them (`load_agents`).
 
         Raises OptionError for a bad option (InstrumentError for a bad instrument), CounterExistsError where the
         program has a counter of a standard one's name. Where no region can be made the counters work all the same,
@@ -83,8 +87,7 @@ class VirtualMachine:
         with self._lock:
             if self.running:
                 return
-            self.flags = vm_flags.parse(options)
-            vm_flags.properties = self.flags.properties
+            self._set_flags(vm_flags.parse(options))
             self._instrument(self.flags.text("Instrument"))
             self.running = True
             try:
@@ -92,6 +95,35 @@ class VirtualMachine:
             except BaseException:
                 self._stop()
                 raise
+        if agents:
+            self._load("attach")
+
+    def _set_flags(self, flags: Flags) -> None:
+        if self._inherited:  # agents, loaded before the region, may have set properties
+            flags.properties.update(vm_flags.in_force.properties)
+        self.flags = vm_flags.in_force = flags
+
+    def load_agents(self) -> None:
+        """Loads the agents that the options name, before the program begins. AgentError, and then nothing runs on."""
+        try:
+            self._load("start")
+        except BaseException:
+            self.stop()
+            raise
+
+    def load_inherited_agents(self) -> None:
+        """The same before anything has started, for those that the environment names."""
+        self._set_flags(vm_flags.parse(()))
+        self.load_agents()
+
+    def _load(self, how: str) -> None:
+        """Nobody who names no agent pays for `tool`; nobody holds the lock while an agent's code runs."""
+        named = self.flags.agents[self._inherited :]
+        self._inherited = self.flags.inherited
+        if named:
+            from vmscope.tool import agents
+
+            getattr(agents, how)(named)
 
     def autostart(self) -> None:
         """start() for a program that has not called it, on a thread of our own: no word, no error."""
@@ -99,7 +131,7 @@ class VirtualMachine:
             try:
                 if not self.running:
                     self.autostarted = True
-                    self.start()
+                    self.start(agents=False)
             except VMScopeError as error:
                 self.reason = f"autostart: {error}"
             finally:
@@ -213,6 +245,13 @@ class VirtualMachine:
 
     # -- the end
 
+    def exit(self) -> None:
+        """The end of the process: its agents are told, then the region goes."""
+        host = sys.modules.get("vmscope.tool.host")
+        if host is not None:
+            host.end()
+        self.stop()
+
     def stop(self) -> None:
         """Saves the region where asked, takes its file away, and goes on counting on private memory."""
         later.cancel()
@@ -269,7 +308,7 @@ class VirtualMachine:
     def _hook(self) -> None:
         if not self._hooked:
             self._hooked = True
-            later.at_exit(self.stop)
+            later.at_exit(self.exit)
             os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
@@ -310,13 +349,13 @@ class VirtualMachine:
         util = sys.modules.get("multiprocessing.util")
         if util is not None and util is not self._multiprocessing:
             self._multiprocessing = util
-            util.register_after_fork(self, lambda vm: util.Finalize(None, vm.stop, exitpriority=-1))
+            util.register_after_fork(self, lambda vm: util.Finalize(None, vm.exit, exitpriority=-1))
 
     def _end_with_parent(self) -> None:
         """The same for a child of multiprocessing that is on its way already."""
         process, util = (sys.modules.get(f"multiprocessing.{name}") for name in ("process", "util"))
         if process is not None and util is not None and process.parent_process() is not None:
-            util.Finalize(None, self.stop, exitpriority=-1)
+            util.Finalize(None, self.exit, exitpriority=-1)
 
     def status(self) -> Status:
         """Whether this process is published, where, and why not."""

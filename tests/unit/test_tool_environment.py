@@ -257,7 +257,6 @@ def test_a_child_can_use_the_environment_though_another_thread_was_within(start_
         import os, threading
         from vmscope import tool
         vm = tool.vm()
-        vm.enter(tool.Phase.LIVE)
         env = vm.get_env()
         within, go = threading.Event(), threading.Event()
         def hold():

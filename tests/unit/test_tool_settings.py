@@ -28,18 +28,16 @@ CPU_GROUP = Path("/sys/fs/cgroup/cpu")
 def env() -> Iterator[Environment]:
     vm = Host(CapabilityRules((1 << 45) - 1, 0, 0, 0))
     vm.enter(Phase.ONLOAD)
-    before = dict(flags.properties)
+    before = dict(flags.in_force.properties)
     yield vm.get_env()
-    flags.properties.clear()
-    flags.properties.update(before)
+    flags.in_force.properties.clear()
+    flags.in_force.properties.update(before)
 
 
 def python(code: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
     begin = """
 import vmscope
 from vmscope.tool import vm
-from vmscope.tool.codes import Phase
-vm().enter(Phase.LIVE)
 env = vm().get_env()
 """
     command = [sys.executable, "-c", begin + code]

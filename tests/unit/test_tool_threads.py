@@ -337,8 +337,6 @@ def test_nobody_waits_for_an_agent_s_thread_at_exit() -> None:
     code = """
 import time
 from vmscope.tool import Thread, vm
-from vmscope.tool.codes import Phase
-vm().enter(Phase.LIVE)
 vm().get_env().run_agent_thread(Thread(name="a"), lambda env, argument: time.sleep(600))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -395,8 +393,6 @@ def test_interrupting_the_main_thread_ends_its_sleep() -> None:
     code = """
 import threading, time
 from vmscope.tool import Capability, vm
-from vmscope.tool.codes import Phase
-vm().enter(Phase.LIVE)
 env = vm().get_env()
 env.add_capabilities({Capability.CAN_SIGNAL_THREAD})
 main = env.get_current_thread()

@@ -6,7 +6,7 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import flags, runtime
+from vmscope import flags, later, runtime
 from vmscope.errors import CommandLineError
 
 TYPE_CHECKING = False
@@ -25,6 +25,10 @@ can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounte
   -           run the code that comes on standard input
   -Dkey=value set a property; jps -v shows it
   @FILE       take options from a file
+  -pyagent:MODULE[=OPTIONS]
+              load an agent, before the program's first line; -agentlib:NAME and -agentpath:PATH likewise,
+              for agents that are linked into the executable
+  -Xrs        leave SIGTERM and SIGHUP alone; else, at their default action, they end the VM in order first
 
 {flags}
 
@@ -52,7 +56,11 @@ def main(args: list[str]) -> "Callable[[], int]":
     if inherited:
         sys.stderr.write(f"Picked up {flags.ENVIRONMENT}: {inherited}\n")
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
-    runtime.start(*options, command=" ".join([name, *arguments]))
+    runtime.start(*options, command=" ".join([name, *arguments]), agents=False)
+    if not runtime.VM.flags.on("ReduceSignalUsage"):
+        _end_in_order()
+    _set_path(_first_path(kind, target, application))
+    runtime.VM.load_agents()
 
     def program() -> int:
         module = _make_main()
@@ -118,6 +126,36 @@ def _make_main() -> "ModuleType":
     return module
 
 
+def _end_in_order() -> None:
+    """SIGTERM and SIGHUP, where nobody handles or ignores them, end the VM and then the process."""
+    import _signal  # type: ignore[import-not-found]  # signal without its enums, which take 1 ms
+
+    default = [each for each in (_signal.SIGTERM, _signal.SIGHUP) if _signal.getsignal(each) == _signal.SIG_DFL]
+
+    def end(signum: int, _: object) -> None:
+        leave()
+        runtime.VM.exit()
+        os.kill(os.getpid(), signum)
+
+    def leave() -> None:
+        for each in default:
+            if _signal.getsignal(each) is end:
+                _signal.signal(each, _signal.SIG_DFL)
+
+    for each in default:
+        _signal.signal(each, end)
+    later.at_exit(leave)
+
+
+def _first_path(kind: str, target: str, application: bool) -> str:
+    """Where the program's own modules are looked for, and its agents."""
+    if kind == "-m":
+        return os.getcwd()
+    if kind == "-c" or target == "-":
+        return ""
+    return os.path.abspath(target) if application else os.path.dirname(os.path.realpath(target))
+
+
 def _set_path(entry: str) -> None:
     if not sys.flags.safe_path:
         sys.path[0] = entry
@@ -125,7 +163,6 @@ def _set_path(entry: str) -> None:
 
 def _run_code(module: "ModuleType", code: str, arguments: list[str]) -> None:
     sys.argv[:] = ["-c", *arguments]
-    _set_path("")
     exec(code, module.__dict__)  # as text: compile() would make every class of the ast module first, 1 ms
 
 
@@ -133,7 +170,6 @@ def _run_module(name: str, arguments: list[str]) -> None:
     import runpy
 
     sys.argv[:] = ["-m", *arguments]
-    _set_path(os.getcwd())
     runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # what python -m itself calls
 
 
@@ -141,17 +177,16 @@ def _run_application(path: str, arguments: list[str]) -> None:
     import runpy
 
     sys.argv[:] = [path, *arguments]
-    sys.path[: not sys.flags.safe_path] = [os.path.abspath(path)]
+    if sys.flags.safe_path:
+        sys.path.insert(0, os.path.abspath(path))
     runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
 
 
 def _run_script(module: "ModuleType", path: str, source: bytes, arguments: list[str]) -> None:
     sys.argv[:] = [path, *arguments]
     if path == "-":
-        _set_path("")
         file = "<stdin>"
     else:
-        _set_path(os.path.dirname(os.path.realpath(path)))
         file = os.path.join(os.getcwd(), path)
         module.__loader__ = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", file)
     module.__file__ = file

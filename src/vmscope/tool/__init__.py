@@ -14,6 +14,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from vmscope.tool.agents import Agent, link_agent, load_agent, unload_agent
     from vmscope.tool.capabilities import Capability, CapabilityRules, CapabilitySet
     from vmscope.tool.codes import Error, Phase, Version
     from vmscope.tool.cpython import CapabilitySets, capability_sets
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from vmscope.tool.threads import Thread
 
 __all__ = [
+    "Agent",
     "Capability",
     "CapabilityRules",
     "CapabilitySet",
@@ -39,10 +41,14 @@ __all__ = [
     "ToolError",
     "Version",
     "capability_sets",
+    "link_agent",
+    "load_agent",
+    "unload_agent",
     "vm",
 ]
 
 _HOMES = {
+    "agents": ("Agent", "link_agent", "load_agent", "unload_agent"),
     "capabilities": ("Capability", "CapabilityRules", "CapabilitySet"),
     "codes": ("Error", "Phase", "Version"),
     "cpython": ("CapabilitySets", "capability_sets"),

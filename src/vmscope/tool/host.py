@@ -1,13 +1,16 @@
 """This process as a VM that hosts agents: its phase, its capability rules, its environments, what sends their events.
 
-One `Host` serves a process: `vm()`. It is made with the first look at it, in PRIMORDIAL.
+One `Host` serves a process: `vm()`. It is made with the first look at it, LIVE at once; with agents that are loaded
+before the program begins, as `begin()` makes it, it goes through all phases.
 """
 
 from __future__ import annotations
 
 import _thread
+import atexit
 import os
 
+from vmscope import flags, later, native
 from vmscope.tool import cpython, mechanisms, threads
 from vmscope.tool.breakpoints import Points, Pops
 from vmscope.tool.capabilities import CapabilityRules
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Protocol
 
+    from vmscope.tool.agents import Agent
     from vmscope.tool.extensions import Extension
     from vmscope.tool.threads import Thread
 
@@ -56,10 +60,12 @@ class Host:
         """`rules`: those of another VM; else CPython's, by what this one can do."""
         self.phase = Phase.PRIMORDIAL
         self.started_early = False
+        self._ended = False
         self.lock: Lock = _thread.RLock()
         self._probed = rules is None
         self.rules = rules or CapabilityRules(*(int(bits) for bits in cpython.capability_sets()))
         self.environments: list[Environment] = []
+        self.agents: list[Agent] = []  # those that are loaded, in the order of their loading
         self.extension_events: set[int] = set()  # those that a mechanism makes, added by it
         self.sampling_interval = SAMPLING_INTERVAL
         self.points = Points()
@@ -88,7 +94,10 @@ class Host:
         if phase not in NEXT[self.phase]:
             raise ValueError(f"a VM does not go from {self.phase.name} to {phase.name}")
         if phase == Phase.DEAD and self.phase == Phase.LIVE:
-            self.post(Event.VM_DEATH)
+            try:
+                self.post(Event.VM_DEATH)
+            except KeyboardInterrupt:
+                pass  # the program that it is meant for has ended
         late = self.phase == Phase.PRIMORDIAL and phase == Phase.LIVE
         with self.lock:
             self.phase = phase
@@ -109,6 +118,19 @@ class Host:
                 each.saw_start = True
             self.changed()
         self.post(Event.VM_START, only=early)
+
+    def end(self) -> None:
+        """The end of the VM: VMDeath, DEAD, then `agent_on_unload` of each agent in the list's order. Once only."""
+        with self.lock:
+            ended, self._ended = self._ended, True
+        if not ended:
+            self.enter(Phase.DEAD)
+            for agent in self.agents:
+                agent.unload()
+
+    def flags(self) -> dict[str, bool | int | str]:
+        """The VM's flags by name: its options, and what has been made possible by the capabilities."""
+        return {**flags.in_force.values(), **self.rules.flags()}
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -152,19 +174,43 @@ class Host:
 
 
 _vm: Host | None = None
+_making = _thread.allocate_lock()
 
 
 def vm() -> Host:
-    """This process's."""
+    """This process's: LIVE, unless agents are being loaded before the program begins, or the program has ended."""
+    return _vm or begin(late=True)
+
+
+def begin(*, late: bool = False) -> Host:
+    """Makes it, where there is none yet, in PRIMORDIAL; or LIVE, where the program has begun already."""
     global _vm
-    if _vm is None:
-        _vm = Host()
-        mechanisms.install(_vm)
-    return _vm
+    with _making:
+        if _vm is None:
+            host = Host()
+            mechanisms.install(host)
+            if late:
+                host.enter(Phase.LIVE)
+            (later.at_exit if native.in_main_interpreter() else atexit.register)(host.end)
+            _vm = host
+        return _vm
+
+
+def exists() -> bool:
+    """Whether it has been made."""
+    return _vm is not None
+
+
+def end() -> None:
+    """The end of this process's VM, where it has one."""
+    if _vm is not None:
+        _vm.end()
 
 
 def _after_fork() -> None:
     """In a child a lock that another thread held would never be released."""
+    global _making
+    _making = _thread.allocate_lock()
     if _vm is not None:
         _vm.lock = _thread.RLock()
 

@@ -46,7 +46,7 @@ def changeable() -> dict[str, str]:
 
 def properties() -> dict[str, str]:
     """All, by name."""
-    return {**changeable(), **flags.properties, **fixed()}
+    return {**changeable(), **flags.in_force.properties, **fixed()}
 
 
 def set_property(name: str, value: str | None) -> bool:
@@ -54,9 +54,9 @@ def set_property(name: str, value: str | None) -> bool:
     if name in fixed():
         return False
     if value is None:
-        flags.properties.pop(name, None)
+        flags.in_force.properties.pop(name, None)
     else:
-        flags.properties[name] = value
+        flags.in_force.properties[name] = value
     return True
 
 

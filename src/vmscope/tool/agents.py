@@ -1,0 +1,246 @@
+"""Agents: how one is found by its name, loaded, listed and unloaded.
+
+An agent is a Python module with `agent_on_load(vm, options)`, called before the program begins, and/or
+`agent_on_attach(vm, options)`, called while it runs, and, where it wants to, `agent_on_unload(vm)`. An agent L that is
+linked into the executable has functions of the same names with `_L` behind them, and these only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from vmscope.errors import AgentError
+from vmscope.tool import host
+from vmscope.tool.codes import Phase, Version
+from vmscope.tool.errors import WrongPhase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vmscope.tool.environment import Environment
+    from vmscope.tool.host import Host
+
+PREFIX, SUFFIX = "lib", ".so"  # of a native library's file
+
+_linked: dict[str, object] = {}
+
+
+def link_agent(name: str, module: object) -> None:
+    """`module` is the agent `name` from now on, as if it were part of the executable.
+
+    For programs that embed Python, before the VM starts: WrongPhase after that. AgentError without
+    `agent_on_load_NAME`, by which an agent is known to be linked.
+    """
+    if host.exists():
+        raise WrongPhase("agents are linked before the VM starts")
+    if not hasattr(module, f"agent_on_load_{name}"):
+        raise AgentError(name, f"{module!r} has no agent_on_load_{name}")
+    _linked[name] = module
+
+
+def load_agent(name: str, options: str = "") -> Agent:
+    """Loads an agent into this process while it runs, by `agent_on_attach`.
+
+    `name` is a module, an agent that is linked, or the path of a library. AgentError, where the program goes on as
+    before, without it; WrongPhase when the VM is not LIVE.
+    """
+    vm = host.vm()
+    if vm.phase != Phase.LIVE:
+        raise WrongPhase(f"agents attach in the phase LIVE, not in {Phase(vm.phase).name}")
+    is_path = os.sep in name or name.endswith(SUFFIX)
+    agent = Agent(vm, "-agentpath" if is_path else "-pyagent", name, options)
+    agent.call("agent_on_attach")
+    return agent
+
+
+def unload_agent(agent: Agent) -> None:
+    """Calls `agent_on_unload` of an agent while the program goes on, and disposes of its environments.
+
+    AgentError for one that is linked, which stays to the end, or is no longer loaded.
+    """
+    vm = host.vm()
+    if agent.linked:
+        raise AgentError(agent.name, "it is linked into the program, and never unloaded")
+    with vm.lock:
+        if agent not in vm.agents:
+            raise AgentError(agent.name, "it is not loaded")
+        vm.agents = [each for each in vm.agents if each is not agent]
+    agent.unload()
+    agent.vm.dispose()
+
+
+def start(named: Iterable[str]) -> None:
+    """Loads agents, by their VM options, before the program begins, and brings the VM to life. AgentError.
+
+    Those that were loaded before one that fails are unloaded.
+    """
+    vm = host.begin()
+    vm.enter(Phase.ONLOAD)
+    try:
+        for option in named:
+            agent_of(vm, option).call("agent_on_load")
+    except BaseException:
+        vm.end()
+        raise
+    vm.enter(Phase.PRIMORDIAL)
+    vm.start_early()
+    vm.enter(Phase.START)
+    vm.enter(Phase.LIVE)
+
+
+def attach(named: Iterable[str]) -> None:
+    """Loads agents, by their VM options, into a program that runs. One that fails is logged, and ends nothing."""
+    vm = host.vm()
+    for option in named:
+        try:
+            agent_of(vm, option).call("agent_on_attach")
+        except AgentError as error:
+            _log("%s", error)
+
+
+def agent_of(vm: Host, option: str) -> Agent:
+    """The agent that `-pyagent:NAME=OPTIONS` or its like names. AgentError."""
+    kind, _, text = option.partition(":")
+    name, _, options = text.partition("=")
+    return Agent(vm, kind, name, options)
+
+
+class AgentVM:
+    """The VM as an agent is given it: its environments bear the agent's name."""
+
+    def __init__(self, vm: Host, agent: str) -> None:
+        self._host = vm
+        self._agent = agent
+        self._environments: list[Environment] = []
+
+    @property
+    def phase(self) -> Phase:
+        """Of the VM's life."""
+        return Phase(self._host.phase)
+
+    def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
+        """A new environment. VersionNotOffered; NotAttached in a phase in which none are made."""
+        environment = self._host.get_env(version, agent or self._agent)
+        self._environments.append(environment)
+        return environment
+
+    def flags(self) -> dict[str, bool | int | str]:
+        """The VM's flags by name: its options, and what has been made possible by the capabilities."""
+        return self._host.flags()
+
+    def dispose(self) -> None:
+        """Of all environments that were made here."""
+        environments, self._environments = self._environments, []
+        for environment in environments:
+            if not environment.disposed:
+                environment.dispose_environment()
+
+
+class Agent:
+    """An agent that was found: `name` and `options` as given, `module`, and whether it is `linked`.
+
+    Loaded twice it is two of these.
+    """
+
+    def __init__(self, vm: Host, kind: str, name: str, options: str) -> None:
+        """AgentError when there is none of this name."""
+        self.name = name
+        self.options = options
+        self.vm = AgentVM(vm, name)
+        self._host = vm
+        plain = name
+        if kind == "-agentpath":
+            plain = os.path.basename(name).removeprefix(PREFIX).removesuffix(SUFFIX)
+        module = _find_linked(plain)
+        self.linked = module is not None
+        self._suffix = f"_{plain}" if self.linked else ""
+        if module is None:
+            if kind != "-pyagent":
+                raise _no_native(kind, name)
+            module = _import(name)
+        self.module = module
+
+    def call(self, entry: str) -> None:
+        """Calls `agent_on_load` or `agent_on_attach`; with its success the agent stands in the list. AgentError."""
+        entry += self._suffix
+        function = getattr(self.module, entry, None)
+        if function is None:
+            raise AgentError(self.name, f"it has no {entry}")
+        try:
+            status = function(self.vm, self.options)
+        except BaseException as error:
+            self.vm.dispose()
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            raise AgentError(self.name, f"{entry} raised {_show(error)}") from error
+        if status is not None and status != 0:
+            self.vm.dispose()
+            raise AgentError(self.name, f"{entry} returned {status!r}", status=status)
+        with self._host.lock:
+            self._host.agents = [*self._host.agents, self]
+
+    def unload(self) -> None:
+        """Calls `agent_on_unload`, if it has one. What that raises is logged."""
+        function = getattr(self.module, f"agent_on_unload{self._suffix}", None)
+        if function is not None:
+            try:
+                function(self.vm)
+            except BaseException as error:
+                _log("agent %s: agent_on_unload%s raised", self.name, self._suffix, error=error)
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.name}{'=' if self.options else ''}{self.options}{', linked' if self.linked else ''}>"
+
+
+def _find_linked(name: str) -> object | None:
+    """What embedding code has linked by this name, or a built-in or frozen module that says it is an agent."""
+    if name in _linked:
+        return _linked[name]
+    if name in sys.builtin_module_names or sys.modules["_imp"].is_frozen(name):
+        module = __import__(name)
+        if hasattr(module, f"agent_on_load_{name}"):
+            return module
+    return None
+
+
+def _import(name: str) -> object:
+    try:
+        __import__(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise AgentError(name, f"no module is called {error.name}") from error
+        raise AgentError(name, f"its import raised {_show(error)}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise AgentError(name, f"its import raised {_show(error)}") from error
+    return sys.modules[name]
+
+
+def _no_native(kind: str, name: str) -> AgentError:
+    if kind == "-agentpath" and not os.path.exists(name):
+        return AgentError(name, "no such file, and nothing of its name is linked into this program", path=name)
+    return AgentError(
+        name,
+        "it is not linked into this program, and native libraries cannot be loaded yet: "
+        "write -pyagent:MODULE for an agent in Python",
+    )
+
+
+def _show(error: BaseException) -> str:
+    """In one line, with the place that raised it."""
+    place = ""
+    trace = error.__traceback__
+    while trace is not None:
+        place = f" ({trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno})"
+        trace = trace.tb_next
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}{': ' if text else ''}{text}{place}"
+
+
+def _log(message: str, *arguments: object, error: BaseException | None = None) -> None:
+    import logging
+
+    logging.getLogger("vmscope.tool").error(message, *arguments, exc_info=error)

@@ -1,0 +1,532 @@
+"""Agents: found, loaded, listed and unloaded, in each of the ways in which a program starts and ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.environment import Environment
+from tests.support import PATIENCE, Child
+from vmscope import native
+
+AGENT = """
+import os, sys
+from vmscope import tool
+
+EVENTS = [tool.Event.VM_START, tool.Event.VM_INIT, tool.Event.VM_DEATH]
+
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
+def listen(vm, options):
+    env = vm.get_env(tool.Version.V1_2)
+    name = options or "none"
+    env.set_event_callbacks({event: lambda env, *rest, event=event: say(name, event.name) for event in EVENTS})
+    for event in EVENTS:
+        env.set_event_notification_mode(True, event)
+
+def agent_on_load(vm, options):
+    say("load", repr(options), vm.phase.name)
+    listen(vm, options)
+    if options == "three":
+        return 3
+    if options == "raise":
+        raise ValueError("not\\nthat")
+    if options == "exit":
+        sys.exit(0)
+
+def agent_on_attach(vm, options):
+    say("attach", repr(options), vm.phase.name)
+    listen(vm, options)
+    if options == "three":
+        return 3
+    if options == "raise":
+        raise ValueError("not that")
+
+def agent_on_unload(vm):
+    say("unload", vm.phase.name)
+"""
+
+# Linked as L: only the names that end in _L count.
+LINKED = """
+import types
+from vmscope import tool
+def say(word):
+    return lambda *arguments: print(word, *arguments[1:], flush=True)
+module = types.SimpleNamespace(agent_on_load_shop=say("load_shop"), agent_on_unload_shop=say("unload_shop"),
+    agent_on_attach_shop=say("attach_shop"), agent_on_load=say("load"), agent_on_unload=say("unload"))
+tool.link_agent("shop", module)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "loud.py").write_text(AGENT)
+    (tmp_path / "broken.py").write_text("import nothing_of_this_name")
+    (tmp_path / "wrong.py").write_text("1 / 0")
+    (tmp_path / "plain.py").write_text("")
+    (tmp_path / "failing_end.py").write_text(
+        "def agent_on_load(vm, options): pass\ndef agent_on_unload(vm): raise ValueError('at the end')\n"
+    )
+    return tmp_path
+
+
+def vmscope(folder: Path, *words: str, env: dict[str, str] | None = None) -> tuple[int, list[str], str]:
+    """`vmscope run`'s exit status, lines of output, and errors."""
+    run = subprocess.run(
+        [sys.executable, "-m", "vmscope", "run", *words],
+        cwd=folder,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    return run.returncode, run.stdout.splitlines(), run.stderr
+
+
+def python(folder: Path, code: str) -> tuple[int, list[str], str]:
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    return run.returncode, run.stdout.splitlines(), run.stderr
+
+
+# -- a VM's life ----------------------------------------------------------------------------------
+
+
+def test_from_onload_to_dead(folder: Path) -> None:
+    program = "import atexit, sys; atexit.register(print, 'atexit', flush=True); print(sys.argv, flush=True)"
+    assert vmscope(folder, "-pyagent:loud=a=b", "-c", program, "x") == (
+        0,
+        [
+            "load 'a=b' ONLOAD",
+            "a=b VM_START",
+            "a=b VM_INIT",
+            "['-c', 'x']",
+            "atexit",
+            "a=b VM_DEATH",
+            "unload DEAD",
+        ],
+        "",
+    )
+
+
+def test_the_same_agent_twice_is_two_in_the_list_s_order(folder: Path) -> None:
+    env = {"VMSCOPE_TOOL_OPTIONS": "-pyagent:loud=1"}
+    show = "from vmscope import tool; print(*tool.vm().agents, flush=True)"
+    status, lines, errors = vmscope(folder, "-pyagent:loud", "-c", show, env=env)
+    assert (status, errors) == (0, "Picked up VMSCOPE_TOOL_OPTIONS: -pyagent:loud=1\n")
+    assert lines == [
+        "load '1' ONLOAD",
+        "load '' ONLOAD",
+        "1 VM_START",
+        "none VM_START",
+        "1 VM_INIT",
+        "none VM_INIT",
+        "<Agent loud=1> <Agent loud>",
+        "1 VM_DEATH",
+        "none VM_DEATH",
+        "unload DEAD",
+        "unload DEAD",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "in_order"),
+    [
+        ("import sys; sys.exit(5)", 5, True),
+        ("1 / 0", 1, True),
+        ("raise KeyboardInterrupt", -signal.SIGINT, True),
+        ("import os; os._exit(4)", 4, False),
+        ("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL, False),
+        ("import os; os.kill(os.getpid(), 15)", -signal.SIGTERM, True),
+        ("import os; os.kill(os.getpid(), 1)", -signal.SIGHUP, True),
+        ("import signal, sys; signal.signal(15, lambda *_: sys.exit(6)); signal.raise_signal(15)", 6, True),
+        ("import vmscope; vmscope.stop()", 0, True),
+        ("import threading; threading.Thread(target=print, args=('thread',)).start()", 0, True),
+    ],
+)
+def test_each_way_to_end(folder: Path, end: str, status: int, in_order: bool) -> None:
+    found, lines, _ = vmscope(folder, "-pyagent:loud", "-c", end)
+    assert found == status
+    assert (lines[-2:] == ["none VM_DEATH", "unload DEAD"]) == in_order
+    assert lines.count("unload DEAD") == in_order
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_that_the_option_leaves_alone(folder: Path, number: int) -> None:
+    program = f"import signal; print(signal.getsignal({number}).name, flush=True); signal.raise_signal({number})"
+    status, lines, _ = vmscope(folder, "-Xrs", "-pyagent:loud", "-c", program)
+    assert (status, lines[-1]) == (-number, "SIG_DFL")
+
+
+def test_a_signal_ends_the_vm_without_an_agent_too(tmp_path: Path) -> None:
+    program = "import vmscope, time; print(vmscope.status().path, flush=True); time.sleep(600)"
+    with Child([sys.executable, "-m", "vmscope", "run", "-c", program]) as child:
+        path = child.readline()
+        assert os.path.exists(path)
+        os.kill(child.pid, signal.SIGTERM)
+        assert child.process.wait(PATIENCE) == -signal.SIGTERM
+        assert not os.path.exists(path)
+
+
+def test_an_ignored_signal_stays_ignored(folder: Path) -> None:
+    program = "import os, signal; os.kill(os.getpid(), 1); print(signal.getsignal(1).name)"
+    code = f"""
+import signal, subprocess, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+sys.exit(subprocess.run([sys.executable, "-m", "vmscope", "run", "-c", {program!r}]).returncode)
+"""
+    assert python(folder, code) == (0, ["SIG_IGN"], "")
+
+
+def test_start_touches_no_signal(folder: Path) -> None:
+    code = """
+import signal
+before = [signal.getsignal(number) for number in signal.valid_signals()]
+import vmscope
+vmscope.start("-pyagent:loud")
+print([signal.getsignal(number) for number in signal.valid_signals()] == before)
+"""
+    status, lines, errors = python(folder, code)
+    assert (status, errors) == (0, "")
+    assert "True" in lines
+
+
+# -- what can go wrong at start -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("-pyagent:loud=three", "agent loud: agent_on_load returned 3"),
+        ("-pyagent:loud=raise", "agent loud: agent_on_load raised ValueError: not that (FOLDER/loud.py, line 23)"),
+        ("-pyagent:loud=exit", "agent loud: agent_on_load raised SystemExit: 0 (FOLDER/loud.py, line 25)"),
+        ("-pyagent:missing", "agent missing: no module is called missing"),
+        ("-pyagent:loud.missing", "agent loud.missing: no module is called loud.missing"),
+        ("-pyagent:plain", "agent plain: it has no agent_on_load"),
+        (
+            "-pyagent:broken",
+            "agent broken: its import raised ModuleNotFoundError: No module named 'nothing_of_this_name' "
+            "(FOLDER/broken.py, line 1)",
+        ),
+        (
+            "-pyagent:wrong",
+            "agent wrong: its import raised ZeroDivisionError: division by zero (FOLDER/wrong.py, line 1)",
+        ),
+        ("-agentpath:/missing/libx.so=a", "agent /missing/libx.so: no such file, and nothing of its name is linked"),
+        ("-agentpath:FOLDER/plain.py", "native libraries cannot be loaded yet"),
+        ("-agentlib:jdwp=a", "agent jdwp: it is not linked into this program, and native libraries cannot be loaded"),
+        ("-agentlib:sys", "agent sys: it is not linked into this program"),
+        ("-agentlib:__hello__", "agent __hello__: it is not linked into this program"),
+    ],
+)
+def test_an_agent_that_fails_ends_the_start(folder: Path, option: str, said: str) -> None:
+    """What was loaded before it is unloaded; what comes after it is not loaded; the program does not run."""
+    option, said = (text.replace("FOLDER", str(folder)) for text in (option, said))
+    words = ["-pyagent:loud=first", option, "-pyagent:loud=last", "-c", "print('program')"]
+    status, lines, errors = vmscope(folder, *words)
+    assert status == 1
+    assert errors.startswith("vmscope: agent ")
+    assert said in errors
+    assert errors.count("\n") == 1
+    assert [line for line in lines if "load '" not in line] == ["unload DEAD"]
+    assert lines[0] == "load 'first' ONLOAD"
+    assert "load 'last' ONLOAD" not in lines
+
+
+@pytest.mark.parametrize("option", ["-pyagent:", "-agentlib:=a", "-agentpath:"])
+def test_an_option_without_a_name(folder: Path, option: str) -> None:
+    status, lines, errors = vmscope(folder, option, "-c", "print('program')")
+    assert (status, lines) == (2, [])
+    assert f"{option} names no agent" in errors
+
+
+def test_an_unload_that_raises_is_logged(folder: Path) -> None:
+    status, lines, errors = vmscope(folder, "-pyagent:failing_end", "-pyagent:loud", "-c", "pass")
+    assert status == 0
+    assert lines[-1] == "unload DEAD"
+    assert errors.startswith("agent failing_end: agent_on_unload raised\n")
+    assert errors.endswith("ValueError: at the end\n")
+
+
+# -- linked agents --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["-agentlib:shop=a", "-agentpath:/nowhere/libshop.so=a", "-pyagent:shop=a"])
+def test_a_linked_agent_s_own_names_win(folder: Path, option: str) -> None:
+    (folder / "shop.py").write_text("raise SystemExit('it is linked: nothing of its name is loaded dynamically')")
+    code = f"{LINKED}\nfrom vmscope.cli import main\nprint(main(['run', {option!r}, '-c', 'print(1, flush=True)']))"
+    assert python(folder, code) == (0, ["load_shop a", "1", "0", "unload_shop"], "")
+
+
+def test_a_linked_agent_attaches_and_stays(folder: Path) -> None:
+    code = f"""{LINKED}
+import vmscope
+vmscope.start()
+agent = tool.load_agent("shop", "b")
+print(agent, agent.linked)
+for wrong in (lambda: tool.unload_agent(agent), lambda: tool.link_agent("shop", module)):
+    try:
+        wrong()
+    except vmscope.VMScopeError as error:
+        print(type(error).__name__, error)
+"""
+    assert python(folder, code) == (
+        0,
+        [
+            "attach_shop b",
+            "<Agent shop=b, linked> True",
+            "AgentError agent shop: it is linked into the program, and never unloaded",
+            "WrongPhase agents are linked before the VM starts",
+            "unload_shop",
+        ],
+        "",
+    )
+
+
+def test_linking_needs_the_entry_of_that_name(folder: Path) -> None:
+    code = "from vmscope import tool; tool.link_agent('shop', type('module', (), {'agent_on_load': print}))"
+    status, _, errors = python(folder, code)
+    assert status == 1
+    assert "AgentError: agent shop: <class '__main__.module'> has no agent_on_load_shop" in errors
+
+
+EMBEDDING = r"""
+#include <Python.h>
+static PyObject *say(PyObject *name, PyObject *arguments)
+{
+    PySys_FormatStdout("%U %R\n", name, PySequence_GetItem(arguments, 1));
+    Py_RETURN_NONE;
+}
+static PyObject *on_load(PyObject *self, PyObject *arguments) { return say(PyUnicode_FromString("load"), arguments); }
+static PyMethodDef functions[] = {{"agent_on_load_built", on_load, METH_VARARGS}, {NULL}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "built", NULL, -1, functions};
+static PyObject *make(void) { return PyModule_Create(&definition); }
+int main(int count, char **words)
+{
+    PyImport_AppendInittab("built", make);
+    return Py_BytesMain(count, words);
+}
+"""
+
+
+def test_an_agent_within_the_executable_is_linked(folder: Path) -> None:
+    """By PyImport_AppendInittab: a program that embeds Python and has an agent of its own."""
+    (folder / "main.c").write_text(EMBEDDING)
+    settings = sysconfig.get_config_var
+    library = f"python{settings('LDVERSION')}"
+    build = subprocess.run(
+        ["cc", "main.c", "-o", "program", f"-I{sysconfig.get_path('include')}", f"-L{settings('LIBDIR')}",
+         f"-Wl,-rpath,{settings('LIBDIR')}", "-Wl,--export-dynamic", f"-l{library}",
+         *settings("LIBS").split(), *settings("SYSLIBS").split()],
+        cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    if build.returncode:
+        pytest.skip(f"no program can be linked with Python here: {build.stderr.strip()[-200:]}")
+    env = {**os.environ, "PYTHONHOME": sys.base_prefix, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = subprocess.run(
+        ["./program", "-c", "from vmscope.cli import main; main(['run', '-agentlib:built=x', '-c', 'print(1)'])"],
+        cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout, run.stderr) == (0, "load 'x'\n1\n", "")
+
+
+# -- while the program runs -----------------------------------------------------------------------
+
+
+def test_attaching_and_unloading(folder: Path) -> None:
+    code = """
+from vmscope import tool
+agent = tool.load_agent("loud", "a=b")
+print(tool.vm().agents, len(tool.vm().environments), tool.vm().environments[0].agent, flush=True)
+tool.unload_agent(agent)
+print(tool.vm().agents, len(tool.vm().environments), flush=True)
+try:
+    tool.unload_agent(agent)
+except RuntimeError as error:
+    print(error, flush=True)
+tool.load_agent("loud")
+"""
+    assert python(folder, code) == (
+        0,
+        [
+            "attach 'a=b' LIVE",
+            "[<Agent loud=a=b>] 1 loud",
+            "unload LIVE",
+            "[] 0",
+            "agent loud: it is not loaded",
+            "attach '' LIVE",
+            "none VM_DEATH",
+            "unload DEAD",
+        ],
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("loud", "three", "agent loud: agent_on_attach returned 3"),
+        ("loud", "raise", "agent loud: agent_on_attach raised ValueError: not that"),
+        ("failing_end", "", "agent failing_end: it has no agent_on_attach"),
+        ("missing", "", "agent missing: no module is called missing"),
+        ("/missing/libx.so", "", "agent /missing/libx.so: no such file"),
+    ],
+)
+def test_an_agent_that_cannot_attach_ends_nothing(folder: Path, name: str, options: str, said: str) -> None:
+    code = f"""
+from vmscope import tool
+try:
+    tool.load_agent({name!r}, {options!r})
+except RuntimeError as error:
+    print(type(error).__name__, error, tool.vm().agents, tool.vm().environments, flush=True)
+"""
+    status, lines, errors = python(folder, code)
+    assert (status, errors) == (0, "")
+    assert lines[-1].startswith(f"AgentError {said}")
+    assert lines[-1].endswith(" [] []")
+
+
+def test_the_agents_of_a_late_start_attach(folder: Path) -> None:
+    code = """
+import logging, os, vmscope
+logging.basicConfig(format="%(message)s")
+os.environ["VMSCOPE_TOOL_OPTIONS"] = "-pyagent:loud=environment"
+for _ in range(2):
+    vmscope.start("-pyagent:loud=three", "-pyagent:loud=given")
+    print(vmscope.status().running, flush=True)
+    vmscope.stop()
+"""
+    status, lines, errors = python(folder, code)
+    attached = ["attach 'three' LIVE", "attach 'given' LIVE", "True"]
+    assert status == 0
+    assert errors == "agent loud: agent_on_attach returned 3\n" * 2
+    assert lines[:7] == ["attach 'environment' LIVE", *attached, *attached]
+    assert lines[7:] == [*(f"{each} VM_DEATH" for each in ("environment", "given", "given")), *["unload DEAD"] * 3]
+
+
+def test_no_agent_attaches_while_agents_are_loaded(folder: Path) -> None:
+    (folder / "eager.py").write_text(
+        "def agent_on_load(vm, options):\n    from vmscope import tool\n    tool.load_agent('loud')"
+    )
+    status, _, errors = vmscope(folder, "-pyagent:eager", "-c", "pass")
+    assert status == 1
+    assert "agent eager: agent_on_load raised WrongPhase: agents attach in the phase LIVE, not in ONLOAD" in errors
+
+
+def test_the_vm_s_flags(folder: Path) -> None:
+    (folder / "asks.py").write_text(
+        "def agent_on_load(vm, options):\n"
+        "    flags = vm.flags()\n"
+        "    print(flags['PerfDataMemorySize'], flags['UsePerfData'], flags['pop_frame'], flags['modify_any_class'])\n"
+    )
+    status, lines, errors = vmscope(folder, "-pyagent:asks", "-XX:PerfDataMemorySize=128k", "-c", "pass")
+    assert (status, lines, errors) == (0, ["131072 True False True"], "")
+
+
+# -- forked children ------------------------------------------------------------------------------
+
+
+def test_a_forked_child_goes_on_with_its_agents(folder: Path) -> None:
+    program = """
+import os, sys
+pid = os.fork()
+if pid:
+    os.waitpid(pid, 0)
+print("parent" if pid else "child", flush=True)
+"""
+    status, lines, _ = vmscope(folder, "-pyagent:loud", "-c", program)
+    end = ["none VM_DEATH", "unload DEAD"]
+    assert (status, lines[3:]) == (0, ["child", *end, "parent", *end])
+
+
+def test_children_of_multiprocessing_end_in_order_too(folder: Path) -> None:
+    (folder / "program.py").write_text("""
+import multiprocessing
+def work():
+    print("work", flush=True)
+if __name__ == "__main__":
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join()
+    print(process.exitcode, flush=True)
+""")
+    status, lines, _ = vmscope(folder, "-pyagent:loud", "program.py")
+    end = ["none VM_DEATH", "unload DEAD"]
+    assert (status, lines[3:]) == (0, ["work", *end, "0", *end])
+
+
+# -- autostart ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def autostarted(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    if native.IMPLEMENTATION != "c":
+        pytest.skip("the extension is not built")
+    made = Environment(tmp_path_factory.mktemp("environment") / "venv")
+    (made.site / "loud.py").write_text(AGENT)
+    made.switch("on")
+    return made
+
+
+LIFE = ["load '' ONLOAD", "none VM_START", "none VM_INIT", "atexit", "none VM_DEATH", "unload DEAD"]
+PROGRAM = "import atexit; atexit.register(print, 'atexit', flush=True)"
+
+
+def test_the_environment_alone_loads_agents_into_any_program(autostarted: Environment) -> None:
+    env = {"VMSCOPE_TOOL_OPTIONS": "-pyagent:loud"}
+    status, output, errors = autostarted.run("-c", PROGRAM, env=env)
+    assert (status, output.splitlines(), errors) == (0, LIFE, "")
+
+
+def test_a_program_that_starts_by_itself_does_not_load_them_again(autostarted: Environment) -> None:
+    env = {"VMSCOPE_TOOL_OPTIONS": "-pyagent:loud -Da=1"}
+    code = f"{PROGRAM}\nimport vmscope\nvmscope.start('-Db=2')\nprint(vmscope.status().flags.properties)"
+    status, output, errors = autostarted.run("-c", code, env=env)
+    assert (status, errors) == (0, "")
+    assert output.splitlines() == [*LIFE[:3], "{'a': '1', 'b': '2'}", *LIFE[3:]]
+
+
+def test_vmscope_s_own_commands_load_none_of_them(autostarted: Environment) -> None:
+    env = {"VMSCOPE_TOOL_OPTIONS": "-pyagent:loud"}
+    status, output, _ = autostarted.run("-Im", "vmscope", "ps", env=env)
+    assert (status, "load" in output) == (0, False)
+    status, output, _ = autostarted.run("-m", "vmscope", "run", "-c", PROGRAM, env=env)
+    assert (status, output.splitlines()) == (0, LIFE)
+
+
+@pytest.mark.parametrize(("option", "env"), [("-S", {}), ("-B", {"VMSCOPE": "0"})])
+def test_what_skips_them(autostarted: Environment, option: str, env: dict[str, str]) -> None:
+    env = {"VMSCOPE_TOOL_OPTIONS": "-pyagent:loud", **env}
+    assert autostarted.run(option, "-c", "print(1)", env=env) == (0, "1\n", "")
+
+
+def test_one_that_fails_ends_the_program_before_it_begins(autostarted: Environment) -> None:
+    env = {"VMSCOPE_TOOL_OPTIONS": "-pyagent:loud -pyagent:loud=three"}
+    assert autostarted.run("-c", "print('program')", env=env) == (
+        1,
+        "load '' ONLOAD\nload 'three' ONLOAD\nunload DEAD\n",
+        "vmscope: agent loud: agent_on_load returned 3\n",
+    )
+
+
+def test_no_agent_no_cost(autostarted: Environment) -> None:
+    code = "import sys; print([name for name in sys.modules if name.startswith(('vmscope.tool', 'vmscope.runtime'))])"
+    assert autostarted.run("-c", code, env={"VMSCOPE_TOOL_OPTIONS": "-Dx=1"}) == (0, "[]\n", "")
+    code = "import sys; print([name for name in sys.modules if name.startswith('vmscope.tool')])"
+    assert autostarted.run("-m", "vmscope", "run", "-c", code)[1] == "[]\n"
+
+
+def test_a_signal_is_the_program_s_affair_where_it_was_autostarted(autostarted: Environment) -> None:
+    env = {"VMSCOPE_TOOL_OPTIONS": "-pyagent:loud"}
+    code = "import signal; print(signal.getsignal(15).name, flush=True); signal.raise_signal(15)"
+    status, output, _ = autostarted.run("-c", code, env=env)
+    assert (status, output.splitlines()) == (-signal.SIGTERM, [*LIFE[:3], "SIG_DFL"])
