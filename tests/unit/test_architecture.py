@@ -66,7 +66,7 @@ class House:
             names = set(re.findall(r"\w+", allowed.split(";")[0])) - {"nothing"}
             everything = "all" in names
             self.direct[room] = set(self.direct) if everything else names
-        assert everything, "the last row, __init__.py, may import all"
+        assert everything, "the last rows, __init__.py and what uses it, may import all"
 
     def allowed(self, path: Path) -> set[str]:
         room = room_of(path)
