@@ -20,6 +20,7 @@ if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.dispatch import *  # noqa: F403
     from vmscope.native.fatal import *  # noqa: F403
+    from vmscope.native.gate import *  # noqa: F403
     from vmscope.native.histogram import *  # noqa: F403
     from vmscope.native.imports import *  # noqa: F403
     from vmscope.native.later import *  # noqa: F403

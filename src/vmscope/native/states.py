@@ -63,6 +63,8 @@ def thread_stacks(limit: int, only: int = 0) -> list[tuple[int, list[tuple[CodeT
         frame: FrameType | None = frames.get(ident)
         if frame is None or only not in (0, state):
             continue
+        if frame.f_globals.get("__name__") == "vmscope.native.gate":  # it is suspended: C would have no frame there
+            frame = frame.f_back
         stack: list[tuple[CodeType, int]] = []
         while frame is not None and len(stack) < limit:
             stack.append((frame.f_code, frame.f_lasti))

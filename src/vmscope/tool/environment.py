@@ -19,6 +19,7 @@ from vmscope.tool.raw_monitors import RawMonitors
 from vmscope.tool.redefinition import Redefinition
 from vmscope.tool.settings import Settings
 from vmscope.tool.stacks import Stacks
+from vmscope.tool.suspension import Suspending
 from vmscope.tool.system import System
 from vmscope.tool.thread_control import ThreadControl
 from vmscope.tool.thread_queries import ThreadQueries
@@ -34,6 +35,7 @@ class Environment(
     RawMonitors,
     ThreadQueries,
     ThreadControl,
+    Suspending,
     Stacks,
     LocalVariables,
     Classes,

@@ -27,7 +27,10 @@ def frames_of(host: Host, thread: Thread) -> Iterator[FrameType]:
     """The innermost first. On the current thread it begins below the innermost callback of an agent, or else with what
     called vmscope."""
     if thread is not threads.current():
-        yield from below(sys._current_frames().get(thread.ident))
+        top = sys._current_frames().get(thread.ident)
+        if top is not None and top.f_globals.get("__name__") == "vmscope.native.gate":  # it is suspended, by the twin
+            top = top.f_back
+        yield from below(top)
         return
     called = {code_of(callback) for environment in host.environments for callback in environment.callbacks.values()}
     own = True

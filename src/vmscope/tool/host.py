@@ -18,6 +18,7 @@ from vmscope.tool.codes import Phase, Version
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import NotAttached, VersionNotOffered
 from vmscope.tool.events import Event, bit
+from vmscope.tool.suspension import Suspension
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Host:
         self.sampling_interval = SAMPLING_INTERVAL
         self.points = Points()
         self.pops = Pops()
+        self.suspension = Suspension()
         self._mechanisms: list[Mechanism] = []
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:

@@ -37,7 +37,7 @@ monitoring: Any = getattr(sys, "monitoring", None)  # nothing here is used where
 IDS = (3, 4, 2, 5, 0, 1)  # 3 and 4 have no use of their own; coverage.py takes 1, debuggers 0, and nothing else
 ENTRY, EXIT, STEP, BREAKPOINT = map(bit, (Event.METHOD_ENTRY, Event.METHOD_EXIT, Event.SINGLE_STEP, Event.BREAKPOINT))
 POP, EXCEPTION, CATCH = map(bit, (Event.FRAME_POP, Event.EXCEPTION, Event.EXCEPTION_CATCH))
-NAMES = ("PY_START", "PY_RETURN", "PY_UNWIND", "RAISE", "RERAISE", "EXCEPTION_HANDLED", "INSTRUCTION")
+NAMES = ("PY_START", "PY_RETURN", "PY_UNWIND", "RAISE", "RERAISE", "EXCEPTION_HANDLED", "INSTRUCTION", "LINE", "JUMP")
 
 
 class Monitoring:
@@ -72,6 +72,7 @@ class Monitoring:
             self._release()
         elif self.id is not None or self._take():
             self._switch(host, wanted, handlers)
+        host.suspension.armed = "LINE" in self._registered
 
     def _listen(self, host: Host) -> None:
         for event, relays in (
@@ -103,6 +104,8 @@ class Monitoring:
             ("RERAISE", wanted & EXCEPTION, self._exceptions.reraised),
             ("EXCEPTION_HANDLED", wanted & (EXCEPTION | CATCH), self._exceptions.handled),
             ("INSTRUCTION", wanted & STEP or stops, self._instruction),
+            ("LINE", host.suspension, host.suspension.gate),
+            ("JUMP", host.suspension, host.suspension.gate),
         )
         found: dict[str, list[Handler]] = {}
         for name, on, handler in rows:

@@ -119,7 +119,7 @@ what a thread waits for it is RUNNABLE.
         """
         thread = thread or threads.current()
         if thread not in self.thread_storage:
-            thread.endings.append(self._forget)
+            thread.endings.add(self._forget)
         self.thread_storage[thread] = data
         if not thread.alive:  # it ended meanwhile
             self._forget(thread)

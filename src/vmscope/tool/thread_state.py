@@ -48,6 +48,8 @@ def state_of(thread: Thread, method: CodeType | None) -> ThreadState:
     if not thread.alive:
         return ThreadState.TERMINATED
     state = ThreadState.ALIVE | _activity(thread, method)
+    if thread.suspended:
+        state |= ThreadState.SUSPENDED
     if thread.interrupted:
         state |= ThreadState.INTERRUPTED
     return state

@@ -33,7 +33,7 @@ class Thread:
 
     __slots__ = (
         "__weakref__", "_ended", "_name", "_tied",
-        "endings", "id", "ident", "interrupted", "native_id", "of_agent", "state", "waiter",
+        "endings", "id", "ident", "interrupted", "native_id", "of_agent", "state", "suspended", "waiter",
     )  # fmt: skip
 
     def __init__(self, ident: int = 0, native_id: int | None = None, *, state: int = 0, name: str = "") -> None:
@@ -44,8 +44,9 @@ class Thread:
         self.state = state  # the number of its thread state
         self.of_agent = not ident  # started for an agent, not by the program
         self.interrupted = False  # and it has not been told so yet
+        self.suspended = False
         self.waiter: _thread.LockType | None = None  # released, it wakes the thread out of a raw monitor's wait
-        self.endings: list[Callable[[Thread], None]] = []  # called when it ends
+        self.endings: set[Callable[[Thread], None]] = set()  # called when it ends
         self._ended = False
         self._tied = False  # its end is told by itself
 
@@ -77,7 +78,7 @@ class Thread:
         """Called when the thread ends; the last one ends after this module's names are gone."""
         if not self._ended:
             self._ended = True
-            endings, self.endings = self.endings, []
+            endings, self.endings = self.endings, set()
             for ending in endings:
                 ending(self)
 

@@ -1,0 +1,153 @@
+/* Where threads wait that have been suspended: what sys.monitoring calls at each line and jump while there are any.
+ *
+ * In C, so that the frame that a suspended thread stands in is the program's, and others pay little. */
+#include "native.h"
+
+#include <structmember.h>
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *locks;  /* dict: number of a thread state -> the lock that it waits for */
+    PyObject *parked; /* set: those that wait */
+    PyObject *own;    /* how the names of files begin whose code is never stopped */
+    PyObject *acquire;
+    PyObject *release;
+} Gate;
+
+static int
+is_own(Gate *self, PyObject *code)
+{
+    if (!PyCode_Check(code)) {
+        return 0;
+    }
+    PyObject *name = ((PyCodeObject *)code)->co_filename;
+    return PyUnicode_Tailmatch(name, self->own, 0, PyUnicode_GET_LENGTH(name), -1) == 1;
+}
+
+/* Until the lock is free. What a signal handler of the program's raises meanwhile goes to the program. */
+static int
+park(Gate *self, PyObject *key, PyObject *lock)
+{
+    if (PySet_Add(self->parked, key) < 0) {
+        return -1;
+    }
+    PyObject *done = PyObject_CallMethodNoArgs(lock, self->acquire);
+    if (done != NULL) {
+        Py_SETREF(done, PyObject_CallMethodNoArgs(lock, self->release));
+    }
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    int discarded = PySet_Discard(self->parked, key);
+    if (discarded < 0 || type != NULL) {
+        PyErr_Restore(type, value, trace);
+    }
+    Py_XDECREF(done);
+    return done == NULL || discarded < 0 ? -1 : 0;
+}
+
+static PyObject *
+gate_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Gate *self = (Gate *)object;
+    (void)names;
+    if (PyDict_GET_SIZE(self->locks) == 0 || (PyVectorcall_NARGS(flags) > 0 && is_own(self, args[0]))) {
+        Py_RETURN_NONE;
+    }
+    PyObject *key = PyLong_FromUnsignedLongLong(PyThreadState_GetID(PyThreadState_Get()));
+    if (key == NULL) {
+        return NULL;
+    }
+    PyObject *lock;
+    while ((lock = PyDict_GetItemWithError(self->locks, key)) != NULL) { /* it may be suspended again */
+        Py_INCREF(lock);
+        int parked = park(self, key, lock);
+        Py_DECREF(lock);
+        if (parked < 0) {
+            break;
+        }
+    }
+    Py_DECREF(key);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *
+gate_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
+{
+    PyObject *own;
+    if (!PyArg_ParseTuple(args, "U", &own)) {
+        return NULL;
+    }
+    Gate *self = (Gate *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->vectorcall = gate_call;
+    self->own = Py_NewRef(own);
+    self->locks = PyDict_New();
+    self->parked = PySet_New(NULL);
+    self->acquire = PyUnicode_InternFromString("acquire");
+    self->release = PyUnicode_InternFromString("release");
+    if (self->locks == NULL || self->parked == NULL || self->acquire == NULL || self->release == NULL) {
+        Py_CLEAR(self);
+    }
+    return (PyObject *)self;
+}
+
+static int
+gate_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Gate *self = (Gate *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->locks);
+    Py_VISIT(self->parked);
+    return 0;
+}
+
+static void
+gate_dealloc(PyObject *object)
+{
+    Gate *self = (Gate *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    Py_XDECREF(self->locks);
+    Py_XDECREF(self->parked);
+    Py_XDECREF(self->own);
+    Py_XDECREF(self->acquire);
+    Py_XDECREF(self->release);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMemberDef gate_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Gate, vectorcall), READONLY, NULL},
+    {"locks", T_OBJECT, offsetof(Gate, locks), READONLY, "The lock of each thread that is to wait, by its state."},
+    {"parked", T_OBJECT, offsetof(Gate, parked), READONLY, "The states of those that wait."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot gate_slots[] = {
+    {Py_tp_doc, "Gate(own, /)\n--\n\nCalled as sys.monitoring calls, with a code object first: a thread for whose state "
+                "there is a lock waits until the lock is free, other than in code whose file name begins with `own`."},
+    {Py_tp_new, gate_new},
+    {Py_tp_dealloc, gate_dealloc},
+    {Py_tp_traverse, gate_traverse},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, gate_members},
+    {0, NULL},
+};
+
+static PyType_Spec gate_spec = {
+    .name = "vmscope.native.Gate",
+    .basicsize = sizeof(Gate),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = gate_slots,
+};
+
+int
+vmscope_add_gate(PyObject *module)
+{
+    PyTypeObject *type = vmscope_add_type(module, &gate_spec, NULL);
+    Py_XDECREF(type);
+    return type == NULL ? -1 : 0;
+}

@@ -1,0 +1,276 @@
+"""Threads that are suspended, and go on."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import PATIENCE
+from vmscope import native
+from vmscope.tool import mechanisms, threads
+from vmscope.tool.capabilities import Capability, CapabilityRules
+from vmscope.tool.codes import Error, Phase
+from vmscope.tool.environment import Environment
+from vmscope.tool.errors import (
+    InvalidThread,
+    MustPossessCapability,
+    NotAvailable,
+    ThreadNotAlive,
+    ThreadNotSuspended,
+    ThreadSuspended,
+)
+from vmscope.tool.host import Host
+from vmscope.tool.thread_state import ThreadState
+from vmscope.tool.threads import Thread
+
+monitoring: Any = getattr(sys, "monitoring", None)
+pytestmark = pytest.mark.skipif(monitoring is None, reason="threads can be suspended since 3.12")
+
+
+@pytest.fixture
+def env() -> Iterator[Environment]:
+    vm = Host(CapabilityRules((1 << 45) - 1, 0, 0, 0))
+    vm.enter(Phase.LIVE)
+    mechanisms.install(vm)
+    env = vm.get_env()
+    env.add_capabilities({Capability.CAN_SUSPEND, Capability.CAN_ACCESS_LOCAL_VARIABLES, Capability.CAN_SIGNAL_THREAD})
+    yield env
+    for thread in threads.living():
+        if thread.suspended:
+            env.resume_thread(thread)
+    assert holders() == [None] * 6
+    env.dispose_environment()
+
+
+def holders() -> list[str | None]:
+    return [monitoring.get_tool(number) for number in range(6)]
+
+
+class Counting:
+    """A thread that counts, in a way of its own."""
+
+    def __init__(self, body: Callable[[Counting], None]) -> None:
+        self.number = 0
+        self.over = False
+        self.ended: list[str] = []
+        self.python = threading.Thread(target=self.run, args=(body,), daemon=True)
+        self.python.start()
+        self.wait_for_more()
+        self.thread = next(each for each in threads.living() if each.ident == self.python.ident)
+
+    def run(self, body: Callable[[Counting], None]) -> None:
+        body(self)
+        self.ended.append("over")
+
+    def wait_for_more(self) -> None:
+        before, deadline = self.number, time.monotonic() + PATIENCE
+        while self.number == before:
+            assert time.monotonic() < deadline, "it stands still"
+            time.sleep(0.0005)
+
+    def stands_still(self) -> bool:
+        before = self.number
+        time.sleep(0.05)
+        return self.number == before
+
+    def end(self) -> None:
+        self.over = True
+        self.python.join(PATIENCE)
+        assert self.ended == ["over"]
+
+
+def loop(self: Counting) -> None:
+    while not self.over:
+        self.number += 1
+
+
+def calls(self: Counting) -> None:
+    def add() -> None:
+        self.number += 1
+
+    while not self.over:
+        add()
+
+
+def sleeps(self: Counting) -> None:
+    while not self.over:
+        time.sleep(0.001)
+        self.number += 1
+
+
+def generates(self: Counting) -> None:
+    def numbers() -> Iterator[int]:
+        while not self.over:
+            yield 1
+
+    for number in numbers():
+        self.number += number
+
+
+@pytest.mark.parametrize("body", [loop, calls, sleeps, generates])
+def test_a_suspended_thread_makes_no_progress_and_goes_on(env: Environment, body: Callable[[Counting], None]) -> None:
+    counting = Counting(body)
+    for _ in range(3):
+        env.suspend_thread(counting.thread)
+        assert counting.stands_still()
+        assert env.get_thread_state(counting.thread) & ThreadState.SUSPENDED
+        with pytest.raises(ThreadSuspended):
+            env.suspend_thread(counting.thread)
+        env.resume_thread(counting.thread)
+        assert not env.get_thread_state(counting.thread) & ThreadState.SUSPENDED
+        counting.wait_for_more()
+        with pytest.raises(ThreadNotSuspended):
+            env.resume_thread(counting.thread)
+    assert holders() == [None] * 6, "nothing is instrumented while nobody is suspended"
+    counting.end()
+
+
+def test_the_others_go_on(env: Environment) -> None:
+    one, other = Counting(loop), Counting(calls)
+    env.suspend_thread(one.thread)
+    other.wait_for_more()
+    assert one.stands_still()
+    env.resume_thread(one.thread)
+    one.end()
+    other.end()
+
+
+def test_a_thread_that_waits_in_c_stops_when_it_comes_back(env: Environment) -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    seen: list[str] = []
+
+    def wait() -> None:
+        lock.acquire()
+        seen.append("went on")
+
+    python = threading.Thread(target=wait)
+    python.start()
+    thread = next(each for each in threads.living() if each.ident == python.ident)
+    while native.runtime_span()[1] and not env.get_thread_state(thread) & ThreadState.BLOCKED_ON_MONITOR_ENTER:
+        time.sleep(0.001)
+    env.suspend_thread(thread)
+    lock.release()
+    time.sleep(0.05)
+    assert (seen, lock.locked()) == ([], True)
+    env.resume_thread(thread)
+    python.join(PATIENCE)
+    assert seen == ["went on"]
+
+
+def test_the_stack_of_a_suspended_thread_is_the_program_s(env: Environment) -> None:
+    counting = Counting(loop)
+    env.suspend_thread(counting.thread)
+    assert env.get_frame_location(counting.thread, 0).method is loop.__code__
+    assert env.get_local_object(counting.thread, 0, 0) is counting
+    assert env.get_stack_trace(counting.thread, 0, 100) == env.get_stack_trace(counting.thread, 0, 100)
+    if native.IMPLEMENTATION == "c":
+        assert sys._current_frames()[counting.thread.ident].f_code is loop.__code__
+    env.resume_thread(counting.thread)
+    counting.end()
+
+
+def test_the_current_thread_suspends_itself_until_another_resumes_it(env: Environment) -> None:
+    seen: list[object] = []
+
+    def run() -> None:
+        seen.append(threads.current())
+        env.suspend_thread(None)
+        seen.append("resumed")
+
+    python = threading.Thread(target=run)
+    python.start()
+    deadline = time.monotonic() + PATIENCE
+    while not env.host.suspension.gate.parked and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert len(seen) == 1
+    thread = seen[0]
+    assert isinstance(thread, Thread)
+    env.resume_thread(thread)
+    python.join(PATIENCE)
+    assert seen[1:] == ["resumed"]
+
+
+def test_lists_tell_what_became_of_each(env: Environment) -> None:
+    one, other = Counting(loop), Counting(sleeps)
+    ended = Counting(loop)
+    ended.end()
+    assert env.resume_thread_list([one.thread]) == [Error.THREAD_NOT_SUSPENDED]
+    wrong: Any = [one.thread, "x", one.thread, ended.thread, other.thread, None]
+    assert env.suspend_thread_list(wrong) == [
+        Error.NONE,
+        Error.INVALID_THREAD,
+        Error.THREAD_SUSPENDED,
+        Error.THREAD_NOT_ALIVE,
+        Error.NONE,
+        Error.INVALID_THREAD,
+    ]
+    assert one.stands_still()
+    assert other.stands_still()
+    assert env.resume_thread_list([*wrong[:2], other.thread, one.thread, ended.thread]) == [
+        Error.NONE,
+        Error.INVALID_THREAD,
+        Error.NONE,
+        Error.THREAD_NOT_SUSPENDED,
+        Error.THREAD_NOT_ALIVE,
+    ]
+    one.end()
+    other.end()
+    assert env.suspend_thread_list([]) == env.resume_thread_list([]) == []
+
+
+def test_errors(env: Environment) -> None:
+    ended = Counting(loop)
+    ended.end()
+    for call in (env.suspend_thread, env.resume_thread):
+        with pytest.raises(ThreadNotAlive):
+            call(ended.thread)
+        with pytest.raises(InvalidThread):
+            call(ended.python)  # type: ignore[arg-type]
+    with pytest.raises(ThreadNotSuspended):
+        env.resume_thread(None)
+    for refused in (env.suspend_all_virtual_threads, env.resume_all_virtual_threads):
+        env.relinquish_capabilities({Capability.CAN_SUPPORT_VIRTUAL_THREADS})
+        with pytest.raises(MustPossessCapability):
+            refused(None)
+
+
+def test_where_every_tool_id_is_taken_nobody_is_suspended(env: Environment, caplog: pytest.LogCaptureFixture) -> None:
+    counting = Counting(loop)
+    taken = [number for number in range(6) if monitoring.get_tool(number) is None]
+    for number in taken:
+        monitoring.use_tool_id(number, "another")
+    try:
+        with pytest.raises(NotAvailable):
+            env.suspend_thread(counting.thread)
+        assert not env.get_thread_state(counting.thread) & ThreadState.SUSPENDED
+        counting.wait_for_more()
+    finally:
+        for number in taken:
+            monitoring.free_tool_id(number)
+    counting.end()
+    assert "another" in caplog.text
+
+
+def test_a_stop_reaches_a_suspended_thread_when_it_goes_on(env: Environment) -> None:
+    raised: list[BaseException] = []
+
+    def body(self: Counting) -> None:
+        try:
+            loop(self)
+        except ValueError as error:
+            raised.append(error)
+
+    counting = Counting(body)
+    env.suspend_thread(counting.thread)
+    env.stop_thread(counting.thread, ValueError)
+    assert counting.stands_still()
+    assert raised == []
+    env.resume_thread(counting.thread)
+    counting.python.join(PATIENCE)
+    assert [type(error) for error in raised] == [ValueError]
