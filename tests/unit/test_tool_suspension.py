@@ -257,6 +257,7 @@ def test_where_every_tool_id_is_taken_nobody_is_suspended(env: Environment, capl
     assert "another" in caplog.text
 
 
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin waits in a frame of its own, where the stop arrives")
 def test_a_stop_reaches_a_suspended_thread_when_it_goes_on(env: Environment) -> None:
     raised: list[BaseException] = []
 

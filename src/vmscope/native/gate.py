@@ -1,4 +1,7 @@
-"""The Python twin of gate.c. A thread that waits stands in a frame of it, which `states.py` leaves out of its stack."""
+"""The Python twin of gate.c. A thread that waits stands in a frame of it, which `states.py` leaves out of its stack.
+
+An exception that another thread sends it meanwhile arrives in that frame, and so not in the program.
+"""
 
 from __future__ import annotations
 
