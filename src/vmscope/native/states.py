@@ -56,6 +56,11 @@ def thread_states() -> list[tuple[int, int, int, bool]]:
     return sorted(rows)
 
 
+def is_twin(frame: FrameType) -> bool:
+    """Whether it is that of a twin, which in C would have none: a suspended thread stands in one."""
+    return str(frame.f_globals.get("__name__")).startswith("vmscope.native.")
+
+
 def thread_stacks(limit: int, only: int = 0) -> list[tuple[int, list[tuple[CodeType, int]]]]:
     frames = sys._current_frames()
     stacks = []
@@ -63,7 +68,7 @@ def thread_stacks(limit: int, only: int = 0) -> list[tuple[int, list[tuple[CodeT
         frame: FrameType | None = frames.get(ident)
         if frame is None or only not in (0, state):
             continue
-        if frame.f_globals.get("__name__") == "vmscope.native.gate":  # it is suspended: C would have no frame there
+        while frame is not None and is_twin(frame):
             frame = frame.f_back
         stack: list[tuple[CodeType, int]] = []
         while frame is not None and len(stack) < limit:

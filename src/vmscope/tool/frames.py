@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from types import CodeType, FrameType, FunctionType, MethodType
 
+from vmscope.native.states import is_twin
 from vmscope.tool import threads
 from vmscope.tool.errors import NoMoreFrames
 
@@ -28,7 +29,7 @@ def frames_of(host: Host, thread: Thread) -> Iterator[FrameType]:
     called vmscope."""
     if thread is not threads.current():
         top = sys._current_frames().get(thread.ident)
-        if top is not None and top.f_globals.get("__name__") == "vmscope.native.gate":  # it is suspended, by the twin
+        while top is not None and is_twin(top):
             top = top.f_back
         yield from below(top)
         return
