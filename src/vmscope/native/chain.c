@@ -23,7 +23,8 @@ chain_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
     }
     PyObject *interrupt = NULL, *answer = Py_NewRef(Py_None);
     Py_INCREF(object); /* sys.monitoring holds no reference meanwhile, and a handler may register another chain */
-    make_room(ROOM);
+    PyThreadState *state = PyThreadState_Get();
+    int lent = lend_room(state);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->handlers); i++) {
         PyObject *given_back = PyObject_Vectorcall(PyTuple_GET_ITEM(self->handlers, i), args, (size_t)given, NULL);
         if (given_back != NULL) {
@@ -43,7 +44,7 @@ chain_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
             Py_DECREF(error);
         }
     }
-    make_room(-ROOM);
+    take_room_back(state, lent);
     Py_DECREF(object);
     if (let_go(interrupt) < 0) {
         Py_CLEAR(answer);

@@ -88,14 +88,12 @@ plan_take(Relay *self)
 static void
 plan_release(Relay *self, Plan *plan)
 {
-    int last = 0;
-    if (plan != NULL) {
-        LOCKED(self);
-        last = --plan->references == 0;
-        UNLOCKED();
-        if (last) {
-            plan_free(plan);
-        }
+    int last;
+    LOCKED(self);
+    last = --plan->references == 0;
+    UNLOCKED();
+    if (last) {
+        plan_free(plan);
     }
     (void)self;
 }
@@ -158,20 +156,18 @@ relay_listen(PyObject *object, PyObject *rows)
     old = self->plan;
     self->plan = plan;
     UNLOCKED();
-    plan_release(self, old);
+    if (old != NULL) {
+        plan_release(self, old);
+    }
     Py_RETURN_NONE;
 }
 
 /* -- threads ------------------------------------------------------------------------------------- */
 
-/* The calling thread's Thread: borrowed. NULL when its thread state has ended, or with a KeyboardInterrupt set. */
-static inline PyObject *
-seated(Relay *self)
+/* Gives the calling thread its seat; NULL with a KeyboardInterrupt set, or without, when its Thread cannot be made. */
+static __attribute__((cold, noinline)) PyObject *
+take_seat(Relay *self, PyThreadState *state)
 {
-    PyThreadState *state = PyThreadState_Get();
-    if (seat.state == state && seat.id == state->id && seat.serial == self->serial) {
-        return seat.thread;
-    }
     PyObject *thread = PyObject_CallNoArgs(self->current);
     if (thread == NULL) {
         if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
@@ -181,7 +177,17 @@ seated(Relay *self)
     }
     seat = (Seat){state, state->id, self->serial, thread};
     Py_DECREF(thread); /* the thread state's own storage keeps it */
-    return seat.thread;
+    return thread;
+}
+
+/* The calling thread's Thread: borrowed. NULL when it has ended, or as above. */
+static inline PyObject *
+seated(Relay *self, PyThreadState *state)
+{
+    if (seat.state == state && seat.id == state->id && seat.serial == self->serial) {
+        return seat.thread;
+    }
+    return take_seat(self, state);
 }
 
 /* leave_thread(thread): called by the thread's own storage as it goes; from now on the thread sends nothing. */
@@ -270,7 +276,7 @@ call(Relay *self, Listener *listener, PyObject **values, size_t count, PyObject 
 static Listener *
 still_there(Plan *plan, PyObject *environment, PyObject *thread)
 {
-    for (Py_ssize_t i = 0; plan != NULL && i < plan->count; i++) {
+    for (Py_ssize_t i = 0; i < plan->count; i++) {
         Listener *listener = &plan->listeners[i];
         if (listener->environment == environment) {
             return hears(listener, thread) ? listener : NULL;
@@ -279,9 +285,23 @@ still_there(Plan *plan, PyObject *environment, PyObject *thread)
     return NULL;
 }
 
+static __attribute__((cold, noinline)) void
+call_if_there(Relay *self, PyObject *environment, PyObject *thread, PyObject **values, size_t count,
+              PyObject **interrupt)
+{
+    Plan *now = plan_take(self);
+    if (now != NULL) {
+        Listener *listener = still_there(now, environment, thread);
+        if (listener != NULL) {
+            call(self, listener, values, count, interrupt);
+        }
+        plan_release(self, now);
+    }
+}
+
 /* 0, or -1 with a KeyboardInterrupt set. */
-static int
-dispatch(Relay *self, Plan *plan, PyObject *thread, PyObject *const *args, size_t given)
+static inline int
+dispatch(Relay *self, Plan *plan, PyThreadState *state, PyObject *thread, PyObject *const *args, size_t given)
 {
     /* a place for a bound method's self, the environment, the thread, then the event's own */
     PyObject *values[3 + MOST];
@@ -306,7 +326,7 @@ dispatch(Relay *self, Plan *plan, PyObject *thread, PyObject *const *args, size_
         break;
     }
     PyObject *interrupt = NULL;
-    make_room(ROOM);
+    int lent = lend_room(state);
     for (Py_ssize_t i = 0; i < plan->count; i++) {
         Listener *listener = &plan->listeners[i];
         if (!hears(listener, thread)) {
@@ -316,14 +336,9 @@ dispatch(Relay *self, Plan *plan, PyObject *thread, PyObject *const *args, size_
             call(self, listener, values, count, &interrupt);
             continue;
         }
-        Plan *now = plan_take(self);
-        listener = still_there(now, listener->environment, thread);
-        if (listener != NULL) {
-            call(self, listener, values, count, &interrupt);
-        }
-        plan_release(self, now);
+        call_if_there(self, listener->environment, thread, values, count, &interrupt);
     }
-    make_room(-ROOM);
+    take_room_back(state, lent);
     return let_go(interrupt);
 }
 
@@ -342,28 +357,7 @@ heard(const Plan *plan, PyObject *thread)
     return 0;
 }
 
-/* The same by the first look, when the thread has its seat: nothing is locked, and nothing runs meanwhile. */
-static inline int
-unheard(Relay *self)
-{
-#ifdef Py_GIL_DISABLED
-    (void)self; /* another thread may be freeing the plan */
-    return 0;
-#else
-    Plan *plan = self->plan;
-    if (plan == NULL) {
-        return 1;
-    }
-    if (plan->everywhere) {
-        return 0;
-    }
-    PyThreadState *state = PyThreadState_Get();
-    return seat.state == state && seat.id == state->id && seat.serial == self->serial &&
-           (seat.thread == NULL || !heard(plan, seat.thread));
-#endif
-}
-
-static __attribute__((flatten)) PyObject *
+static PyObject *
 relay_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
     Relay *self = (Relay *)object;
@@ -373,14 +367,15 @@ relay_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
         return NULL;
     }
     int status = 0;
-    if (!unheard(self) && (self->shape == PLAIN || !is_own(&self->own, args[0]))) {
-        PyObject *thread = seated(self);
-        Plan *plan = plan_take(self);
+    Plan *plan = plan_take(self);
+    if (plan != NULL) {
+        PyThreadState *state = PyThreadState_Get();
+        PyObject *thread = seated(self, state);
         if (thread == NULL) {
             status = PyErr_Occurred() == NULL ? 0 : -1;
         }
-        else if (plan != NULL && heard(plan, thread)) {
-            status = dispatch(self, plan, thread, args, given);
+        else if (heard(plan, thread) && (self->shape == PLAIN || !is_own(&self->own, args[0]))) {
+            status = dispatch(self, plan, state, thread, args, given);
         }
         plan_release(self, plan);
     }
@@ -451,7 +446,9 @@ relay_clear(PyObject *object)
     Relay *self = (Relay *)object;
     Plan *plan = self->plan;
     self->plan = NULL;
-    plan_release(self, plan);
+    if (plan != NULL) {
+        plan_release(self, plan);
+    }
     Py_CLEAR(self->event);
     Py_CLEAR(self->current);
     Py_CLEAR(self->own.name);

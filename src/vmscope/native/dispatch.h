@@ -88,14 +88,30 @@ let_go(PyObject *interrupt)
 /* Frames that a callback may use when the program has come near the limit of its recursion, which it must not notice. */
 #define ROOM 200
 
-static inline void
-make_room(int frames)
+/* How many were lent: to be taken back afterwards. */
+static inline int
+lend_room(PyThreadState *state)
 {
 #if PY_VERSION_HEX >= 0x030C0000
-    PyThreadState_Get()->py_recursion_remaining += frames;
+    int lent = state->py_recursion_remaining < ROOM ? ROOM : 0;
+    state->py_recursion_remaining += lent;
 #else
-    PyThreadState_Get()->recursion_remaining += frames;
+    int lent = state->recursion_remaining < ROOM ? ROOM : 0;
+    state->recursion_remaining += lent;
 #endif
+    return lent;
+}
+
+static inline void
+take_room_back(PyThreadState *state, int lent)
+{
+    if (lent != 0) {
+#if PY_VERSION_HEX >= 0x030C0000
+        state->py_recursion_remaining -= lent;
+#else
+        state->recursion_remaining -= lent;
+#endif
+    }
 }
 
 #endif
