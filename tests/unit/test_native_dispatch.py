@@ -354,6 +354,17 @@ def test_a_chain_calls_each_and_gives_the_last_answer(native: Any) -> None:
     assert native.Chain((), OWN)(CODE) is None
 
 
+def test_a_chain_for_some_code_only(native: Any) -> None:
+    def generator() -> Any:
+        yield
+
+    generators = 0x20
+    chain = native.Chain((lambda *_: "called",), OWN, generators)
+    assert chain(generator.__code__) == "called"
+    assert chain(CODE) is None
+    assert chain("no code") is None
+
+
 def test_what_a_handler_raises_stays_in_the_chain(native: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     monkeypatch.setattr("sys.unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))

@@ -19,6 +19,7 @@ from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import Duplicate, InvalidEnvironment, InvalidLocation, NoMoreFrames, NotFound
 from vmscope.tool.events import KINDS, Event
+from vmscope.tool.extensions import Extension
 from vmscope.tool.host import Host
 from vmscope.tool.mechanisms import install
 
@@ -1049,6 +1050,116 @@ def test_the_order_at_one_place(vm: Host) -> None:
     caught = [line[0] for line in lines].index("EXCEPTION_CATCH")
     assert lines[caught + 1][:3] == ("SINGLE_STEP", "run", lines[caught][2])
     assert names.count("SINGLE_STEP") >= 2
+
+
+# -- extension events -----------------------------------------------------------------------------------
+
+
+def extended(agent: Agent, *extensions: Extension) -> None:
+    for extension in extensions:
+
+        def seen(env: Environment, thread: object, *arguments: Any, name: str = extension.name) -> None:
+            code, _, *more = arguments
+            if code.co_filename == __file__:
+                shown = (getattr(each, "__name__", each) for each in more)
+                agent.log.append((name, code.co_name, *shown))
+
+        agent.env.set_extension_event_callback(extension, seen)
+
+
+def test_generators_go_on_and_stop(vm: Host) -> None:
+    agent = Agent(vm, ENTRY, EXIT)
+    extended(agent, Extension.RESUME, Extension.YIELD)
+    assert agent.during(lambda: list(generator()))[1:-1] == [
+        ("METHOD_ENTRY", "generator"),
+        ("YIELD", "generator", 1),
+        ("RESUME", "generator"),
+        ("YIELD", "generator", 2),
+        ("RESUME", "generator"),
+        ("METHOD_EXIT", "generator", False, None),
+    ]
+    assert {event.index for event in agent.env.get_extension_events()} == set(Extension)
+
+
+def test_a_generator_goes_on_by_an_exception(vm: Host) -> None:
+    agent = Agent(vm)
+    extended(agent, Extension.RESUME)
+
+    def run() -> None:
+        made: Any = generator()
+        next(made)
+        with pytest.raises(KeyError):
+            made.throw(KeyError)
+
+    assert agent.during(run) == [("RESUME", "generator")]
+
+
+def test_calls_of_c_functions(vm: Host) -> None:
+    agent = Agent(vm, ENTRY)
+    extended(agent, Extension.CALL_C, Extension.RETURN_C, Extension.RAISE_C)
+
+    def run() -> None:
+        leaf()
+        len("")
+        try:
+            ord("")
+        except TypeError:
+            pass
+
+    lines = [line for line in agent.during(run) if line[1] in ("run", "leaf")]
+    assert lines == [
+        ("METHOD_ENTRY", "run"),
+        ("METHOD_ENTRY", "leaf"),
+        ("CALL_C", "run", "len"),
+        ("RETURN_C", "run", "len"),
+        ("CALL_C", "run", "ord"),
+        ("RAISE_C", "run", "ord"),
+    ]
+    agent.env.set_extension_event_callback(Extension.CALL_C, None)
+    lines = [line for line in agent.during(lambda: len("")) if line[1] == "<lambda>"]
+    assert ("RETURN_C", "<lambda>", "len") in lines
+    assert ("CALL_C", "<lambda>", "len") not in lines
+
+
+# -- what is used up ------------------------------------------------------------------------------------
+
+
+def no_memory(deep: int = 3) -> None:
+    if deep:
+        no_memory(deep - 1)
+    raise MemoryError("all gone")
+
+
+def test_what_is_used_up(vm: Host) -> None:
+    log: list[tuple[str, int, str]] = []
+
+    def holder(name: str, *capabilities: Capability) -> None:
+        env = vm.get_env()
+        env.add_capabilities(capabilities)
+        env.set_event_callbacks(
+            {Event.RESOURCE_EXHAUSTED: lambda env, flags, description: log.append((name, flags, description))}
+        )
+        env.set_event_notification_mode(True, Event.RESOURCE_EXHAUSTED)
+
+    heap = Capability.CAN_GENERATE_RESOURCE_EXHAUSTION_HEAP_EVENTS
+    holder("both", heap, Capability.CAN_GENERATE_RESOURCE_EXHAUSTION_THREADS_EVENTS)
+    holder("heap", heap)
+    holder("none")
+    with pytest.raises(MemoryError):
+        no_memory()
+    with pytest.raises(MemoryError):
+        [0] * (sys.maxsize // 8)
+    with pytest.raises(RuntimeError):
+        raise RuntimeError("can't start new thread")
+    with pytest.raises(RuntimeError):
+        raise RuntimeError("something else")
+    assert log == [
+        ("both", 3, "all gone"),
+        ("heap", 3, "all gone"),
+        ("both", 3, "MemoryError"),
+        ("heap", 3, "MemoryError"),
+        ("both", 5, "can't start new thread"),
+    ]
 
 
 # -- collections --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *handlers; /* a tuple */
+    int flags;          /* of a code object, one of which it has to have; 0: any code */
     Own own;
 } Chain;
 
@@ -17,6 +18,9 @@ chain_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
     if (names != NULL || given < 1 || given > MOST) {
         PyErr_SetString(PyExc_TypeError, "a chain is called as sys.monitoring calls");
         return NULL;
+    }
+    if (self->flags != 0 && !(PyCode_Check(args[0]) && ((PyCodeObject *)args[0])->co_flags & self->flags)) {
+        Py_RETURN_NONE;
     }
     if (is_own(&self->own, args[0])) {
         Py_RETURN_NONE;
@@ -55,9 +59,10 @@ chain_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
 static PyObject *
 chain_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"", "", NULL};
+    static char *names[] = {"", "", "", NULL};
     PyObject *own, *handlers;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!U:Chain", names, &PyTuple_Type, &handlers, &own)) {
+    int flags = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!U|i:Chain", names, &PyTuple_Type, &handlers, &own, &flags)) {
         return NULL;
     }
     Chain *self = (Chain *)type->tp_alloc(type, 0);
@@ -66,6 +71,7 @@ chain_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     self->vectorcall = chain_call;
     self->handlers = Py_NewRef(handlers);
+    self->flags = flags;
     if (own_fill(&self->own, own) < 0) {
         Py_CLEAR(self);
     }
@@ -99,9 +105,9 @@ static PyMemberDef chain_members[] = {
 };
 
 static PyType_Slot chain_type_slots[] = {
-    {Py_tp_doc, "Chain(handlers, own, /)\n--\n\nCalled as sys.monitoring calls; calls each handler with the same, near the "
+    {Py_tp_doc, "Chain(handlers, own, flags=0, /)\n--\n\nCalled as sys.monitoring calls; calls each handler with the same, near the "
                 "limit of recursion too, and gives the last one's answer. Methods whose file name begins with `own` are "
-                "passed over. What a handler raises goes to sys.unraisablehook, a KeyboardInterrupt to the program."},
+                "passed over; with flags, so are those that have none of them. What a handler raises goes to sys.unraisablehook, a KeyboardInterrupt to the program."},
     {Py_tp_new, chain_new},
     {Py_tp_dealloc, chain_dealloc},
     {Py_tp_traverse, chain_traverse},

@@ -108,26 +108,29 @@ class Relay:
 class Chain:
     """Called as sys.monitoring calls; calls each handler with the same, and gives the last one's answer.
 
-    Methods whose file name begins with `own` are passed over. What a handler raises goes to sys.unraisablehook, a
-    KeyboardInterrupt to the program.
+    Methods whose file name begins with `own` are passed over; with flags, so are those that have none of them. What a
+    handler raises goes to sys.unraisablehook, a KeyboardInterrupt to the program.
     """
 
-    __slots__ = ("_own", "handlers")
+    __slots__ = ("_flags", "_own", "handlers")
 
-    def __init__(self, handlers: tuple[Callable[..., object], ...], own: str, /) -> None:
+    def __init__(self, handlers: tuple[Callable[..., object], ...], own: str, flags: int = 0, /) -> None:
         if not isinstance(handlers, tuple):
             raise TypeError(f"a chain has a tuple of handlers, not {type(handlers).__name__}")
         if not own:
             raise ValueError("own code has a folder")
         self.handlers = handlers
         self._own = own
+        self._flags = flags
 
     def __call__(self, /, *arguments: object) -> object:
         if not 1 <= len(arguments) <= MOST:
             raise TypeError("a chain is called as sys.monitoring calls")
         answer: object = None
         interrupt: KeyboardInterrupt | None = None
-        if _is_own(self._own, arguments[0]):
+        code = arguments[0]
+        flags = code.co_flags if isinstance(code, CodeType) else 0
+        if (self._flags and not flags & self._flags) or _is_own(self._own, code):
             return None
         for handler in self.handlers:
             try:

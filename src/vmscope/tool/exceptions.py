@@ -6,14 +6,22 @@ from types import CodeType
 from weakref import WeakKeyDictionary
 
 from vmscope.tool import handlers, threads
+from vmscope.tool.capabilities import Capability
 from vmscope.tool.events import Event
 from vmscope.tool.frames import frame_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.native import Relay
+    from vmscope.tool.host import Host
     from vmscope.tool.threads import Thread
 
+HEAP, THREADS = 1 | 2, 1 | 4  # JVM TI's flags: out of memory, and of which kind
+KINDS = {
+    HEAP: 1 << Capability.CAN_GENERATE_RESOURCE_EXHAUSTION_HEAP_EVENTS,
+    THREADS: 1 << Capability.CAN_GENERATE_RESOURCE_EXHAUSTION_THREADS_EVENTS,
+}
+NO_THREAD = "can't start new thread"
 FLYING = 256  # exceptions in flight on one thread that are told apart
 
 
@@ -28,8 +36,14 @@ class Exceptions:
     def __init__(self, thrown: Relay, caught: Relay) -> None:
         self.thrown = thrown
         self.caught = caught
-        self.listened: dict[Event, set[Thread] | None] = {}
+        self._host: Host | None = None
+        self._listened: set[Thread] | None = set()  # threads on which throws are sent; None: on all
         self._flying: WeakKeyDictionary[Thread, dict[int, None]] = WeakKeyDictionary()
+
+    def listen(self, host: Host, listened: set[Thread] | None) -> None:
+        """Somebody listens on these threads."""
+        self._host = host
+        self._listened = listened
 
     def forget(self) -> None:
         """Nobody listens any more."""
@@ -45,8 +59,10 @@ class Exceptions:
         self._throw(code, offset, error, passing=True)
 
     def _throw(self, code: CodeType, offset: int, error: BaseException, passing: bool) -> None:
-        thread = self._hearing(Event.EXCEPTION)
-        if thread is None:
+        thread = threads.current()
+        kind = exhausted(error)
+        heard = self._listened is None or thread in self._listened
+        if not heard and not kind:
             return
         flying = self._flying.setdefault(thread, {})
         if passing and id(error) in flying:
@@ -54,6 +70,10 @@ class Exceptions:
         flying[id(error)] = None
         if len(flying) > FLYING:
             del flying[next(iter(flying))]
+        if kind:
+            self._exhausted(kind, error)
+        if not heard:
+            return
         method, location = handlers.find(frame_of(code), offset, error)
         self.thrown(code, offset, error, method, location)
 
@@ -68,7 +88,17 @@ class Exceptions:
             flying.pop(id(error), None)
         self.caught(code, offset, error)
 
-    def _hearing(self, event: Event) -> Thread | None:
+    def _exhausted(self, kind: int, error: BaseException) -> None:
+        """ResourceExhausted, for those who hold the kind's capability."""
+        host = self._host
         thread = threads.current()
-        listened = self.listened.get(event, set())
-        return thread if listened is None or thread in listened else None
+        for environment in [] if host is None else host.environments:
+            if environment.held & KINDS[kind] and environment.wants(Event.RESOURCE_EXHAUSTED, thread):
+                environment.deliver(Event.RESOURCE_EXHAUSTED, (kind, str(error) or type(error).__name__))
+
+
+def exhausted(error: BaseException) -> int:
+    """JVM TI's flags for what there is no more of; 0 for another error."""
+    if isinstance(error, MemoryError):
+        return HEAP
+    return THREADS if type(error) is RuntimeError and error.args == (NO_THREAD,) else 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 
+from vmscope.tool.births import Births
 from vmscope.tool.events import Event, bit
+from vmscope.tool.extensions import Extension
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +20,9 @@ def install(host: Host) -> None:
         from vmscope.tool.monitoring import Monitoring
 
         host.add_mechanism(Monitoring())
+        host.extension_events.update(Extension)
     host.add_mechanism(Collections())
+    host.add_mechanism(Births())
 
 
 class Collections:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import logging
 import sys
-from types import CodeType
+from types import CodeType, FunctionType
 
 from vmscope.native import Chain, Relay
 from vmscope.tool import threads
 from vmscope.tool.breakpoints import prologue
 from vmscope.tool.events import Event, bit
 from vmscope.tool.exceptions import Exceptions
+from vmscope.tool.extensions import Extension
 from vmscope.tool.frames import OWN
 
 TYPE_CHECKING = False
@@ -37,14 +38,16 @@ monitoring: Any = getattr(sys, "monitoring", None)  # nothing here is used where
 IDS = (3, 4, 2, 5, 0, 1)  # 3 and 4 have no use of their own; coverage.py takes 1, debuggers 0, and nothing else
 ENTRY, EXIT, STEP, BREAKPOINT = map(bit, (Event.METHOD_ENTRY, Event.METHOD_EXIT, Event.SINGLE_STEP, Event.BREAKPOINT))
 POP, EXCEPTION, CATCH = map(bit, (Event.FRAME_POP, Event.EXCEPTION, Event.EXCEPTION_CATCH))
-NAMES = ("PY_START", "PY_RETURN", "PY_UNWIND", "RAISE", "RERAISE", "EXCEPTION_HANDLED", "INSTRUCTION", "LINE", "JUMP")
+EXHAUSTED = bit(Event.RESOURCE_EXHAUSTED)
+RESUME, YIELD = map(bit, (Extension.RESUME, Extension.YIELD))
+OF_C = bit(Extension.CALL_C) | bit(Extension.RETURN_C) | bit(Extension.RAISE_C)
 
 
 class Monitoring:
     """Follows what is wanted; everything here runs under the host's lock, but for what sys.monitoring calls."""
 
     def __init__(self) -> None:
-        def relay(event: Event, shape: str = "plain") -> Relay:
+        def relay(event: Event | Extension, shape: str = "plain") -> Relay:
             return Relay(event, shape, threads.current, OWN)
 
         self.id: int | None = None
@@ -54,6 +57,7 @@ class Monitoring:
         self._step = relay(Event.SINGLE_STEP)
         self._breakpoint = relay(Event.BREAKPOINT)
         self._exceptions = Exceptions(relay(Event.EXCEPTION), relay(Event.EXCEPTION_CATCH))
+        self._extensions = {extension: relay(extension) for extension in Extension}
         self._stepping = False
         self._host: Host | None = None
         self._registered: dict[str, Handler] = {}
@@ -82,12 +86,13 @@ class Monitoring:
             (Event.BREAKPOINT, (self._breakpoint,)),
             (Event.EXCEPTION, (self._exceptions.thrown,)),
             (Event.EXCEPTION_CATCH, (self._exceptions.caught,)),
+            *((extension, (relay,)) for extension, relay in self._extensions.items()),
         ):
             rows = listeners(host, event)
             for relay in relays:
                 relay.listen(rows)
-            if event in (Event.EXCEPTION, Event.EXCEPTION_CATCH):
-                self._exceptions.listened[event] = threads_of(rows)
+            if event == Event.EXCEPTION:
+                self._exceptions.listen(host, threads_of(rows))
 
     def _handlers(self, host: Host, wanted: int) -> dict[str, list[Handler]]:
         """What is called for each event of sys.monitoring, in this order."""
@@ -100,12 +105,18 @@ class Monitoring:
             ("PY_RETURN", pops, self._popped_by_return),
             ("PY_UNWIND", wanted & EXIT, self._unwound),
             ("PY_UNWIND", pops, self._popped_by_exception),
-            ("RAISE", wanted & EXCEPTION, self._exceptions.raised),
-            ("RERAISE", wanted & EXCEPTION, self._exceptions.reraised),
-            ("EXCEPTION_HANDLED", wanted & (EXCEPTION | CATCH), self._exceptions.handled),
+            ("RAISE", wanted & (EXCEPTION | EXHAUSTED), self._exceptions.raised),
+            ("RERAISE", wanted & (EXCEPTION | EXHAUSTED), self._exceptions.reraised),
+            ("EXCEPTION_HANDLED", wanted & (EXCEPTION | CATCH | EXHAUSTED), self._exceptions.handled),
             ("INSTRUCTION", wanted & STEP or stops, self._instruction),
             ("LINE", host.suspension, host.suspension.gate),
             ("JUMP", host.suspension, host.suspension.gate),
+            ("PY_RESUME", wanted & RESUME, self._extensions[Extension.RESUME]),
+            ("PY_THROW", wanted & RESUME, self._thrown_into),
+            ("PY_YIELD", wanted & YIELD, self._extensions[Extension.YIELD]),
+            ("CALL", wanted & OF_C, self._called),  # CPython has these three together or not at all
+            ("C_RETURN", wanted & OF_C, self._returned_c),
+            ("C_RAISE", wanted & OF_C, self._raised_c),
         )
         found: dict[str, list[Handler]] = {}
         for name, on, handler in rows:
@@ -115,9 +126,9 @@ class Monitoring:
 
     def _switch(self, host: Host, wanted: int, handlers: dict[str, list[Handler]]) -> None:
         numbers: Any = monitoring.events
-        for name in NAMES:
-            handler = chain(handlers.get(name, []), self._registered.get(name))
-            if handler is not self._registered.get(name) and handler is not None:
+        for name, called in handlers.items():
+            handler = chain(called, self._registered.get(name))
+            if handler is not self._registered.get(name):
                 monitoring.register_callback(self.id, getattr(numbers, name), handler)
                 self._registered[name] = handler
         everywhere = 0
@@ -216,6 +227,19 @@ class Monitoring:
                 return None
         return None if self._stepping else monitoring.DISABLE
 
+    def _thrown_into(self, code: CodeType, offset: int, error: BaseException) -> None:
+        self._extensions[Extension.RESUME](code, offset)
+
+    def _called(self, code: CodeType, offset: int, callee: object, first: object) -> None:
+        if type(callee) is not FunctionType:  # C_RETURN and C_RAISE follow for just these
+            self._extensions[Extension.CALL_C](code, offset, callee)
+
+    def _returned_c(self, code: CodeType, offset: int, callee: object, first: object) -> None:
+        self._extensions[Extension.RETURN_C](code, offset, callee)
+
+    def _raised_c(self, code: CodeType, offset: int, callee: object, first: object) -> None:
+        self._extensions[Extension.RAISE_C](code, offset, callee)
+
     def _popped_by_return(self, code: CodeType, offset: int, value: object) -> None:
         if self._host:
             self._host.pops.popped(self._host, code, False)
@@ -225,7 +249,7 @@ class Monitoring:
             self._host.pops.popped(self._host, code, True)
 
 
-def listeners(host: Host, event: Event) -> tuple[tuple[Environment, Callable[..., object], Any, bool], ...]:
+def listeners(host: Host, event: Event | Extension) -> tuple[tuple[Environment, Callable[..., object], Any, bool], ...]:
     """Those of an event as a relay takes them."""
     place = bit(event)
     rows = []
@@ -248,10 +272,8 @@ def threads_of(rows: tuple[tuple[object, object, Any, bool], ...]) -> set[Thread
     return found
 
 
-def chain(handlers: list[Handler], now: Handler | None) -> Handler | None:
+def chain(handlers: list[Handler], now: Handler | None) -> Handler:
     """What to register for them: a relay itself; else a chain, the same one as before where they are the same."""
-    if not handlers:
-        return None
     if len(handlers) == 1 and isinstance(handlers[0], Relay):
         return handlers[0]
     return now if isinstance(now, Chain) and now.handlers == tuple(handlers) else Chain(tuple(handlers), OWN)

@@ -12,6 +12,7 @@ from vmscope.tool import threads
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.errors import InvalidObject, InvalidPriority, InvalidThread, OutOfMemory, ThreadNotAlive
+from vmscope.tool.events import Event
 from vmscope.tool.monitors import wake
 from vmscope.tool.threads import Thread
 
@@ -80,6 +81,7 @@ raises is logged.
     ) -> None:
         thread.begin()
         born()
+        self.host.post(Event.THREAD_START, thread)
         try:
             proc(self, argument)
         except SystemExit:
@@ -89,6 +91,7 @@ raises is logged.
                 "agent %s: its thread %s raised", self.agent or "without a name", thread.name, exc_info=error
             )
         finally:
+            self.host.post(Event.THREAD_END, thread)
             _forget_dummy(thread)
 
 
