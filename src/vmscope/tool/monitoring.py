@@ -79,7 +79,7 @@ class Monitoring:
         host.suspension.armed = "LINE" in self._registered
 
     def _listen(self, host: Host) -> None:
-        for event, relays in (
+        relays_of: tuple[tuple[Event | Extension, tuple[Relay, ...]], ...] = (
             (Event.METHOD_ENTRY, (self._entry,)),
             (Event.METHOD_EXIT, (self._returned, self._unwound)),
             (Event.SINGLE_STEP, (self._step,)),
@@ -87,7 +87,8 @@ class Monitoring:
             (Event.EXCEPTION, (self._exceptions.thrown,)),
             (Event.EXCEPTION_CATCH, (self._exceptions.caught,)),
             *((extension, (relay,)) for extension, relay in self._extensions.items()),
-        ):
+        )
+        for event, relays in relays_of:
             rows = listeners(host, event)
             for relay in relays:
                 relay.listen(rows)
