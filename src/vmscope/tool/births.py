@@ -48,7 +48,7 @@ class Births:
             self._host = host
             self._replace()
             for thread in threads.living():
-                thread.endings.append(self.gone)
+                thread.endings.add(self.gone)
         elif not wanted and self._host is not None:
             self._host = None
             for where, name, theirs, ours in self._replaced:
@@ -106,7 +106,7 @@ class Births:
         host = self._host
         if host is not None and thread not in self._ended:
             self._ended.add(thread)
-            thread.endings.append(self._ended.discard)
+            thread.endings.add(self._ended.discard)
             host.post(Event.THREAD_END, thread)
 
     def gone(self, thread: Thread) -> None:
