@@ -11,6 +11,7 @@ import _thread
 import sys
 from functools import partial
 from types import ModuleType
+from weakref import WeakSet
 
 from vmscope.tool import threads
 from vmscope.tool.events import Event, bit
@@ -40,7 +41,7 @@ class Births:
     def __init__(self) -> None:
         self._host: Host | None = None
         self._replaced: list[tuple[Any, str, object, object]] = []  # where, name, theirs, ours
-        self._ended: set[Thread] = set()  # told already, and not yet gone
+        self._ended: WeakSet[Thread] = WeakSet()  # told already
 
     def update(self, host: Host) -> None:
         wanted = bool(host.wanted() & WANTED)
@@ -106,7 +107,6 @@ class Births:
         host = self._host
         if host is not None and thread not in self._ended:
             self._ended.add(thread)
-            thread.endings.add(self._ended.discard)
             host.post(Event.THREAD_END, thread)
 
     def gone(self, thread: Thread) -> None:
