@@ -6,6 +6,7 @@ import asyncio
 import math
 import threading
 import time
+from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -172,6 +173,40 @@ def test_a_timer_that_was_not_entered_is_not_left(native: Any) -> None:
     assert histogram.count == 0
 
 
+def test_a_timer_may_be_left_on_another_thread(native: Any) -> None:
+    """A generator that a thread pool goes on with: what it raises is the program's, and nothing of ours."""
+    histogram = native.HistogramSlot([0.02, 30])
+    timer = histogram.time()
+
+    def values() -> Iterator[int]:
+        with timer:
+            yield 1
+            time.sleep(0.03)
+
+    generator = values()
+    next(generator)
+    thread = threading.Thread(target=list, args=[generator])
+    thread.start()
+    thread.join()
+    assert histogram.cells[1:] == (0, 1, 0)
+
+    generator = values()
+    next(generator)
+    failed: list[BaseException] = []
+
+    def throw() -> None:
+        try:
+            generator.throw(KeyError("the program's"))  # type: ignore[attr-defined]
+        except KeyError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=throw)
+    thread.start()
+    thread.join()
+    assert [type(error) for error in failed] == [KeyError]
+    assert histogram.count == 2
+
+
 def test_time_as_a_decorator(native: Any) -> None:
     histogram = native.HistogramSlot(BOUNDS)
 
@@ -206,3 +241,28 @@ def test_a_coroutine_is_timed_until_it_returns(native: Any) -> None:
 
     asyncio.run(both_at_once())
     assert histogram.cells[1:] == (1, 1, 0)
+
+
+def test_a_generator_is_timed_until_it_ends(native: Any) -> None:
+    histogram = native.HistogramSlot([0.02, 30])
+
+    @histogram.time()  # type: ignore[untyped-decorator]
+    def echo() -> Iterator[object]:
+        got = yield 1
+        time.sleep(0.03)
+        yield got
+
+    generator = echo()
+    assert histogram.count == 0
+    assert next(generator) == 1
+    assert generator.send("sent") == "sent"
+    assert list(generator) == []
+    assert histogram.cells[1:] == (0, 1, 0)
+
+
+def test_an_asynchronous_generator_is_refused(native: Any) -> None:
+    async def values() -> AsyncIterator[int]:
+        yield 1
+
+    with pytest.raises(TypeError, match=r"values is an asynchronous generator"):
+        native.HistogramSlot(BOUNDS).time()(values)

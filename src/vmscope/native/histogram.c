@@ -302,25 +302,35 @@ timer_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
     return status == 0 ? Py_NewRef(object) : PyErr_NoMemory();
 }
 
+/* The last run of this thread; of a generator that went on to another thread, the last of all. */
+static size_t
+find_run(const Timer *self)
+{
+    unsigned long thread = PyThread_get_thread_ident();
+    for (size_t i = self->count; i-- > 0;) {
+        if (self->runs[i].thread == thread) {
+            return i;
+        }
+    }
+    return self->count - 1;
+}
+
 static PyObject *
 timer_exit(PyObject *object, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
 {
     Timer *self = (Timer *)object;
     int64_t ended = vmscope_now(), began = -1;
     Py_BEGIN_CRITICAL_SECTION(object);
-    unsigned long thread = PyThread_get_thread_ident();
-    for (size_t i = self->count; i-- > 0;) {
-        if (self->runs[i].thread == thread) {
-            began = self->runs[i].began;
-            for (self->count--; i < self->count; i++) {
-                self->runs[i] = self->runs[i + 1];
-            }
-            break;
+    if (self->count > 0) {
+        size_t i = find_run(self);
+        began = self->runs[i].began;
+        for (self->count--; i < self->count; i++) {
+            self->runs[i] = self->runs[i + 1];
         }
     }
     Py_END_CRITICAL_SECTION();
     if (began < 0) {
-        PyErr_SetString(PyExc_RuntimeError, "this thread leaves a timer that it has not entered");
+        PyErr_SetString(PyExc_RuntimeError, "a timer is left that was not entered");
         return NULL;
     }
     if (observe(self->histogram, (double)(ended - began) / 1e9) < 0) {

@@ -107,12 +107,12 @@ class Timer:
 
     def __exit__(self, *_: object) -> None:
         ended, thread = monotonic_ns(), get_ident()
-        for run in reversed(self._runs):
-            if run[0] == thread:
-                self._runs.remove(run)
-                self._histogram.observe((ended - run[1]) / 1e9)
-                return
-        raise RuntimeError("this thread leaves a timer that it has not entered")
+        if not self._runs:
+            raise RuntimeError("a timer is left that was not entered")
+        # of a generator that went on to another thread, the last of all
+        run = next((run for run in reversed(self._runs) if run[0] == thread), self._runs[-1])
+        self._runs.remove(run)
+        self._histogram.observe((ended - run[1]) / 1e9)
 
     def __call__(self, function: Callable[..., Any], /) -> Callable[..., Any]:
         from vmscope.native.timed import timed
