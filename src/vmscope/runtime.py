@@ -62,6 +62,7 @@ class VirtualMachine:
     def __init__(self) -> None:
         self.running = False
         self.region: Region | None = None
+        self.unsaved = ""  # why a save that was asked for failed
         self._parents: Region | None = None  # in a forked child, until it makes its own
         self.reason = "vmscope.start() was not called"
         self.flags: Flags = vm_flags.Flags()
@@ -301,7 +302,8 @@ class VirtualMachine:
         try:
             region.mirror.save(path)
         except OSError as error:
-            self._log("warning", "the region cannot be saved: %s", error)
+            self.unsaved = f"the region cannot be saved to {os.fsdecode(path)}: {error.strerror}"
+            self._log("warning", "%s", self.unsaved)
 
     # -- fork
 

@@ -217,6 +217,14 @@ def test_options_of_the_environment_come_first(programs: Path) -> None:
     assert errors == "Picked up VMSCOPE_TOOL_OPTIONS: -Da=1\n"
 
 
+def test_a_save_that_fails_is_told(programs: Path) -> None:
+    """Who asked for it on a command line would look for the file in vain; the status stays the program's."""
+    command = [sys.executable, "-m", "vmscope", "run", "-XX:PerfDataSaveFile=nowhere/x", "-c", "exit(3)"]
+    run = subprocess.run(command, cwd=programs, capture_output=True, text=True, timeout=60)
+    said = "vmscope: the region cannot be saved to nowhere/x: No such file or directory\n"
+    assert (run.returncode, run.stdout, run.stderr) == (3, "", said)
+
+
 def test_jps_shows_it(jdk: JDK, programs: Path, start_vmscope: StartVMScope) -> None:
     code = "import sys; print('ready', flush=True); sys.stdin.read()"
     child = start_vmscope("-XX:PerfDataMemorySize=128k", "-Dshop=1", code=code)

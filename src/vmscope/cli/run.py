@@ -57,6 +57,7 @@ def main(args: list[str]) -> "Callable[[], int]":
         sys.stderr.write(f"Picked up {flags.ENVIRONMENT}: {inherited}\n")
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
     runtime.start(*options, command=" ".join([name, *arguments]), agents=False)
+    later.at_exit(_tell_unsaved)
     if not runtime.VM.flags.on("ReduceSignalUsage"):
         _end_in_order()
     _set_path(_first_path(kind, target, application))
@@ -124,6 +125,12 @@ def _make_main() -> "ModuleType":
         module.__annotations__ = {}
     sys.modules["__main__"] = module
     return module
+
+
+def _tell_unsaved() -> None:
+    """Who asked for a save is told that there is none; the exit status stays the program's."""
+    if runtime.VM.unsaved and sys.stderr is not None:
+        sys.stderr.write(f"vmscope: {runtime.VM.unsaved}\n")
 
 
 def _end_in_order() -> None:
