@@ -17,7 +17,7 @@ import pytest
 
 from tests.support import PATIENCE
 from vmscope import native
-from vmscope.tool import threads
+from vmscope.tool import mechanisms, threads
 from vmscope.tool.capabilities import Capability, CapabilityRules
 from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
@@ -29,6 +29,7 @@ from vmscope.tool.errors import (
     NullPointer,
     ThreadNotAlive,
 )
+from vmscope.tool.events import Event
 from vmscope.tool.host import Host
 from vmscope.tool.thread_state import ThreadState
 from vmscope.tool.threads import Thread
@@ -317,6 +318,29 @@ def test_an_agent_s_thread(env: Environment, caplog: pytest.LogCaptureFixture) -
     wait_for(lambda: not thread.alive)
     assert "agent tester: its thread worker raised" in caplog.text
     assert not [each for each in threading.enumerate() if each.name.startswith("Dummy")]
+
+
+def test_an_agent_s_thread_starts_and_ends_for_everyone(env: Environment) -> None:
+    seen: list[tuple[str, Thread]] = []
+    env.set_event_callbacks(
+        {
+            Event.THREAD_START: lambda env, thread: seen.append(("start", thread)),
+            Event.THREAD_END: lambda env, thread: seen.append(("end", thread)),
+        }
+    )
+    mechanisms.install(env.host)
+    go = threading.Event()
+    first, second = Thread(name="first"), Thread(name="second")
+    env.run_agent_thread(first, lambda env, argument: go.wait(PATIENCE))
+    for event in (Event.THREAD_START, Event.THREAD_END):
+        env.set_event_notification_mode(True, event)
+    env.run_agent_thread(second, lambda env, argument: None)
+    wait_for(lambda: not second.alive)
+    assert seen == [("start", second), ("end", second)]
+    go.set()
+    wait_for(lambda: not first.alive)
+    assert seen[2:] == [("end", first)]
+    env.dispose_environment()
 
 
 def test_wrong_arguments_for_an_agent_s_thread(env: Environment) -> None:

@@ -1,4 +1,4 @@
-"""The Python twin of gate.c. A thread that waits stands in a frame of it, which `states.py` leaves out of its stack.
+"""The Python twin of gate.c. A thread that waits stands in a frame of it, left out of its stack as all of vmscope's.
 
 An exception that another thread sends it meanwhile arrives in that frame, and so not in the program.
 """

@@ -56,11 +56,6 @@ def thread_states() -> list[tuple[int, int, int, bool]]:
     return sorted(rows)
 
 
-def is_twin(frame: FrameType) -> bool:
-    """Whether it is that of a twin, which in C would have none: a suspended thread stands in one."""
-    return str(frame.f_globals.get("__name__")).startswith("vmscope.native.")
-
-
 def thread_stacks(limit: int, only: int = 0) -> list[tuple[int, list[tuple[CodeType, int]]]]:
     frames = sys._current_frames()
     stacks = []
@@ -68,8 +63,6 @@ def thread_stacks(limit: int, only: int = 0) -> list[tuple[int, list[tuple[CodeT
         frame: FrameType | None = frames.get(ident)
         if frame is None or only not in (0, state):
             continue
-        while frame is not None and is_twin(frame):
-            frame = frame.f_back
         stack: list[tuple[CodeType, int]] = []
         while frame is not None and len(stack) < limit:
             stack.append((frame.f_code, frame.f_lasti))

@@ -49,7 +49,8 @@ class Births:
             self._host = host
             self._replace()
             for thread in threads.living():
-                thread.endings.add(self.gone)
+                if not thread.of_agent:  # whose end is told where it runs
+                    thread.endings.add(self.gone)
         elif not wanted and self._host is not None:
             self._host = None
             for where, name, theirs, ours in self._replaced:

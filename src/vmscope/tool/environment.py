@@ -14,6 +14,7 @@ from vmscope.tool.impossible import Impossible
 from vmscope.tool.local_variables import LocalVariables
 from vmscope.tool.methods import Methods
 from vmscope.tool.modules import Modules
+from vmscope.tool.monitor_info import MonitorInfo
 from vmscope.tool.notification import Notification
 from vmscope.tool.raw_monitors import RawMonitors
 from vmscope.tool.redefinition import Redefinition
@@ -33,6 +34,7 @@ class Environment(
     System,
     Settings,
     RawMonitors,
+    MonitorInfo,
     ThreadQueries,
     ThreadControl,
     Suspending,

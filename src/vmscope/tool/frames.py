@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from types import CodeType, FrameType, FunctionType, MethodType
 
-from vmscope.native.states import is_twin
 from vmscope.tool import threads
 from vmscope.tool.errors import NoMoreFrames
 
@@ -29,7 +28,7 @@ def frames_of(host: Host, thread: Thread) -> Iterator[FrameType]:
     called vmscope."""
     if thread is not threads.current():
         top = sys._current_frames().get(thread.ident)
-        while top is not None and is_twin(top):
+        while top is not None and is_own(top.f_code):
             top = top.f_back
         yield from below(top)
         return

@@ -8,6 +8,7 @@ import sys
 from vmscope.tool.births import Births
 from vmscope.tool.events import Event, bit
 from vmscope.tool.extensions import Extension
+from vmscope.tool.locks import Locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def install(host: Host) -> None:
         host.extension_events.update(Extension)
     host.add_mechanism(Collections())
     host.add_mechanism(Births())
+    host.add_mechanism(Locks())
 
 
 class Collections:

@@ -12,11 +12,12 @@ from vmscope.tool import threads
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.errors import IllegalArgument, InvalidThread, NoMoreFrames
-from vmscope.tool.frames import frames_of
+from vmscope.tool.frames import frames_of, is_own
 from vmscope.tool.thread_state import ThreadState, state_of
 from vmscope.tool.threads import Thread
 
 ALL = sys.maxsize
+OWN_FRAMES = 8  # the most that a thread is deep in vmscope: in a lock, in a function of the interface
 
 
 class FrameInfo(NamedTuple):
@@ -92,17 +93,23 @@ class Stacks(Base):
         if thread is None or thread is own:
             frames = (FrameInfo(frame.f_code, frame.f_lasti) for frame in frames_of(self.host, own))
             return [frame for _, frame in zip(range(limit), frames, strict=False)]
-        stacks = native.thread_stacks(limit, thread.state)
-        return [FrameInfo(*frame) for frame in stacks[0][1]] if stacks else []
+        stacks = native.thread_stacks(min(limit, ALL - OWN_FRAMES) + OWN_FRAMES, thread.state)
+        return program(stacks[0][1], limit) if stacks else []
 
     def _stacks(self, those: Sequence[Thread], limit: int) -> list[StackInfo]:
-        stacks = dict(native.thread_stacks(max(limit, 1)))
+        stacks = dict(native.thread_stacks(max(limit, 1) + OWN_FRAMES))
         found = []
         for thread in those:
             if thread is threads.current():
                 frames = self._frames(thread, max(limit, 1))
             else:
-                frames = [FrameInfo(*frame) for frame in stacks.get(thread.state, ())]
+                frames = program(stacks.get(thread.state, ()), max(limit, 1))
             state = state_of(thread, frames[0].method if frames else None)
             found.append(StackInfo(thread, state, frames[:limit]))
         return found
+
+
+def program(frames: Sequence[tuple[CodeType, int]], limit: int) -> list[FrameInfo]:
+    """Without vmscope's own at the top."""
+    begin = next((at for at, (code, _) in enumerate(frames) if not is_own(code)), len(frames))
+    return [FrameInfo(*frame) for frame in frames[begin : begin + limit]]

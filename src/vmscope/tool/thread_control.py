@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import logging
 import sys
+from _thread import start_new_thread  # as it was before anybody's ThreadStart: the thread has its Thread already
 from collections.abc import Callable
 
 from vmscope import native
@@ -71,7 +72,7 @@ raises is logged.
         born.acquire()
         with threads.births:
             try:
-                _thread.start_new_thread(self._run_agent, (thread, proc, argument, born.release))
+                start_new_thread(self._run_agent, (thread, proc, argument, born.release))
             except RuntimeError as error:  # can't start new thread
                 raise OutOfMemory("the system starts no thread") from error
             born.acquire()

@@ -67,7 +67,7 @@ def _activity(thread: Thread, method: CodeType | None) -> ThreadState:
     if address in _OWN_LOCKS or (timeout and not _OWN_LOCKS):
         return ThreadState.RUNNABLE  # it only waits for its turn
     limit = ThreadState.WAITING_WITH_TIMEOUT if timeout else ThreadState.WAITING_INDEFINITELY
-    if method is not None and method is _condition_wait():
+    if method is not None and method is condition_wait():
         return ThreadState.WAITING | limit | ThreadState.IN_OBJECT_WAIT
     if timeout:
         return ThreadState.WAITING | limit | ThreadState.PARKED
@@ -83,6 +83,10 @@ def system_call(thread: Thread) -> list[str]:
         return []
 
 
-def _condition_wait() -> object:
+def condition_wait() -> object:
+    """The code of threading.Condition.wait; None where nobody has imported it."""
     threading = sys.modules.get("threading")
-    return threading and threading.Condition.wait.__code__
+    if threading is None:
+        return None
+    wait = threading.Condition.wait
+    return getattr(wait, "__wrapped__", wait).__code__

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager as Lock
 
+    from vmscope.tool.locks import MonitorLock
+
 _ids = count(1)
 _known: dict[int, Thread] = {}  # by thread state; one that has ended stays until its state is seen to be gone
 _sweep_at = 64  # so many known ones: ended ones are looked for
@@ -33,7 +35,8 @@ class Thread:
 
     __slots__ = (
         "__weakref__", "_ended", "_name", "_tied",
-        "endings", "id", "ident", "interrupted", "native_id", "of_agent", "state", "suspended", "waiter",
+        "contended", "endings", "id", "ident", "interrupted", "monitors",
+        "native_id", "of_agent", "state", "suspended", "waiter",
     )  # fmt: skip
 
     def __init__(self, ident: int = 0, native_id: int | None = None, *, state: int = 0, name: str = "") -> None:
@@ -45,6 +48,8 @@ class Thread:
         self.of_agent = not ident  # started for an agent, not by the program
         self.interrupted = False  # and it has not been told so yet
         self.suspended = False
+        self.contended: object = None  # the lock, or the condition, that it waits for
+        self.monitors: dict[int, MonitorLock] = {}  # by id: the locks that it has
         self.waiter: _thread.LockType | None = None  # released, it wakes the thread out of a raw monitor's wait
         self.endings: set[Callable[[Thread], None]] = set()  # called when it ends
         self._ended = False
