@@ -11,7 +11,7 @@ export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help setup test matrix freethreaded lint format types bench docs tables demo jdks clean
+.PHONY: help setup test matrix freethreaded cpython lint format types bench docs tables demo jdks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ matrix: ## the unit and property tests on each of 3.11, 3.12 and 3.13 that is fo
 freethreaded: setup ## CPython 3.13 without a GIL, built once with and without ThreadSanitizer, and the tests on it
 	@scripts/freethreaded && scripts/freethreaded tsan
 	$(python) -m pytest -q tests/integration/test_free_threaded.py
+
+cpython: setup ## CPython's own tests of sys, signals, threads, ... under `vmscope run` and under `python`: no new failure
+	$(python) scripts/cpython_tests.py $(ARGS)
 
 lint: setup ## ruff: rules and format
 	$(python) -m ruff check

@@ -167,14 +167,49 @@ def test_a_signal_that_the_option_leaves_alone(folder: Path, number: int) -> Non
     assert (status, lines[-1]) == (-number, "SIG_DFL")
 
 
-def test_a_signal_ends_the_vm_without_an_agent_too(tmp_path: Path) -> None:
-    program = "import vmscope, time; print(vmscope.status().path, flush=True); time.sleep(600)"
+@pytest.mark.parametrize(
+    "work",
+    [
+        "time.sleep(600)",
+        pytest.param(
+            "sum(range(10 ** 15))",
+            marks=pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="a handler in Python waits"),
+        ),
+    ],
+    ids=["asleep", "busy in C"],
+)
+def test_a_signal_ends_the_vm_without_an_agent_too(work: str) -> None:
+    program = f"import vmscope, time; print(vmscope.status().path, flush=True); {work}"
     with Child([sys.executable, "-m", "vmscope", "run", "-c", program]) as child:
         path = child.readline()
         assert os.path.exists(path)
         os.kill(child.pid, signal.SIGTERM)
         assert child.process.wait(PATIENCE) == -signal.SIGTERM
         assert not os.path.exists(path)
+
+
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin's is a handler in Python")
+def test_nobody_sees_that_signals_are_taken(folder: Path) -> None:
+    program = "import signal; print([number for number in (1, 15) if signal.getsignal(number) is not signal.SIG_DFL])"
+    assert vmscope(folder, "-pyagent:loud", "-c", program)[1][3] == "[]"
+
+
+def test_an_agent_that_came_late_hears_of_a_signal(folder: Path) -> None:
+    program = "import os; from vmscope import tool; tool.load_agent('loud'); os.kill(os.getpid(), 15)"
+    status, lines, _ = vmscope(folder, "-c", program)
+    assert (status, lines[-2:]) == (-signal.SIGTERM, ["none VM_DEATH", "unload DEAD"])
+
+
+def test_a_forked_child_ends_in_order_by_a_signal(folder: Path) -> None:
+    program = """
+import os
+pid = os.fork()
+if not pid:
+    os.kill(os.getpid(), 15)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+    status, lines, _ = vmscope(folder, "-pyagent:loud", "-c", program)
+    assert (status, lines[3:6]) == (0, ["none VM_DEATH", "unload DEAD", "-15"])
 
 
 def test_an_ignored_signal_stays_ignored(folder: Path) -> None:

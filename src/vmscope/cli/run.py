@@ -6,7 +6,7 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import flags, later, runtime
+from vmscope import flags, later, native, runtime
 from vmscope.errors import CommandLineError
 
 TYPE_CHECKING = False
@@ -134,24 +134,25 @@ def _tell_unsaved() -> None:
 
 
 def _end_in_order() -> None:
-    """SIGTERM and SIGHUP, where nobody handles or ignores them, end the VM and then the process."""
+    """SIGTERM and SIGHUP, where nobody handles or ignores them, end the VM and then the process.
+
+    What has to run in Python for that is called by a signal that has no other use.
+    """
     import _signal  # type: ignore[import-not-found]  # signal without its enums, which take 1 ms
 
-    default = [each for each in (_signal.SIGTERM, _signal.SIGHUP) if _signal.getsignal(each) == _signal.SIG_DFL]
+    relay = _signal.SIGRTMAX
+    if _signal.getsignal(relay) != _signal.SIG_DFL:
+        return
 
     def end(signum: int, _: object) -> None:
-        leave()
+        _signal.signal(relay, _signal.SIG_DFL)
+        native.leave_end_signals()
         runtime.VM.exit()
-        os.kill(os.getpid(), signum)
+        os.kill(os.getpid(), native.end_signal() or signum)
 
-    def leave() -> None:
-        for each in default:
-            if _signal.getsignal(each) is end:
-                _signal.signal(each, _signal.SIG_DFL)
-
-    for each in default:
-        _signal.signal(each, end)
-    later.at_exit(leave)
+    _signal.signal(relay, end)
+    native.take_end_signals(relay)
+    later.at_exit(native.leave_end_signals)
 
 
 def _first_path(kind: str, target: str, application: bool) -> str:

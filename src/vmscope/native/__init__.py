@@ -19,6 +19,7 @@ if "thread_states" not in globals():  # nor has an extension without the GIL
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.dispatch import *  # noqa: F403
+    from vmscope.native.ends import *  # noqa: F403
     from vmscope.native.fatal import *  # noqa: F403
     from vmscope.native.gate import *  # noqa: F403
     from vmscope.native.histogram import *  # noqa: F403

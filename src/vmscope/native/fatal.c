@@ -119,6 +119,25 @@ hand_over(int signum, const siginfo_t *info)
     return syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), signum, &copy) == 0;
 }
 
+/* The same for a signal that ends the process and is no fault. */
+void
+vmscope_end_region(void)
+{
+    pid_t self = (pid_t)syscall(SYS_gettid), nobody = 0;
+    if (getpid() != owner) {
+        return;
+    }
+    if (atomic_compare_exchange_strong(&worker, &nobody, self)) {
+        Mirror *mirror = atomic_exchange(&armed, NULL);
+        if (mirror != NULL) {
+            finish_region(mirror);
+        }
+        atomic_store(&worker, 0);
+    } else if (nobody != self) {
+        wait_for_worker();
+    }
+}
+
 static void
 on_fatal(int signum, siginfo_t *info, void *Py_UNUSED(context))
 {

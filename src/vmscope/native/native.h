@@ -17,6 +17,9 @@
 #define VMSCOPE_COMPACT_VALUE(number) (Py_SIZE(number) * (Py_ssize_t)((PyLongObject *)(number))->ob_digit[0])
 #endif
 
+/* What a signal that ends the process does for the region; async-signal-safe. */
+void vmscope_end_region(void);
+
 /* Each part adds its types and functions to the module; 0, or -1 with an exception set. */
 int vmscope_add_slots(PyObject *module);
 int vmscope_add_histogram(PyObject *module);
@@ -24,6 +27,7 @@ int vmscope_add_thread(PyObject *module);
 int vmscope_add_later(PyObject *module);
 int vmscope_add_mirror(PyObject *module);
 int vmscope_add_fatal(PyObject *module);
+int vmscope_add_ends(PyObject *module);
 int vmscope_add_sampler(PyObject *module);
 int vmscope_add_collector(PyObject *module);
 int vmscope_add_imports(PyObject *module);

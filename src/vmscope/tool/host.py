@@ -194,6 +194,7 @@ def begin(*, late: bool = False) -> Host:
             if late:
                 host.enter(Phase.LIVE)
             (later.at_exit if native.in_main_interpreter() else atexit.register)(host.end)
+            native.relay_end_signals()
             _vm = host
         return _vm
 

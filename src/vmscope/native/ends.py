@@ -1,0 +1,42 @@
+"""The twin of ends.c. It is a handler in Python, which signal.getsignal shows, and waits for the main thread."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # signal without its enums, which take 1 ms
+
+__all__ = ["end_signal", "leave_end_signals", "relay_end_signals", "take_end_signals"]
+
+_TAKEN = (_signal.SIGTERM, _signal.SIGHUP)
+
+_relay = _received = 0
+
+
+def take_end_signals(relay: int, /) -> None:
+    """SIGTERM and SIGHUP, where their action is the default, call the handler of `relay`. In the main thread only."""
+    global _relay
+    _relay = relay
+    for number in _TAKEN:
+        if _signal.getsignal(number) == _signal.SIG_DFL:
+            _signal.signal(number, _on_end)
+
+
+def _on_end(signum: int, _: object) -> None:
+    global _received
+    _received = signum
+    _signal.raise_signal(_relay)
+
+
+def relay_end_signals() -> None:
+    """They do anyway."""
+
+
+def leave_end_signals() -> None:
+    """Puts back the default action where it was taken and nobody came since."""
+    for number in _TAKEN:
+        if _signal.getsignal(number) is _on_end:
+            _signal.signal(number, _signal.SIG_DFL)
+
+
+def end_signal() -> int:
+    """The one of them that came last; 0: none did."""
+    return _received
