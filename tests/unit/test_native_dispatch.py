@@ -397,6 +397,45 @@ def test_what_is_no_chain(native: Any) -> None:
         native.Chain((), OWN)()
 
 
+def test_after_a_call(native: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: Calls = []
+    unraisable: list[str] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda found: unraisable.append(str(found.exc_value)))
+
+    def function(*arguments: object, **named: object) -> object:
+        return len(arguments), named
+
+    after = native.After(function, lambda *given: seen.append(given))
+    assert after(1, 2, three=3) == (2, {"three": 3})
+    assert seen == [((2, {"three": 3}), 1, 2)]
+    assert after.__wrapped__ is function
+    assert repr(after) == repr(function)
+    assert native.After(function, lambda result: "other")() == "other"
+    assert native.After(function, lambda result: 1 / 0)() == (0, {})
+    assert unraisable == ["division by zero"]
+    with pytest.raises(TypeError):
+        native.After(len, print)()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        native.After(function, interrupted)()
+
+
+def test_after_a_method(native: Any) -> None:
+    class Owner:
+        def method(self, value: int) -> int:
+            return value + 1
+
+    seen: Calls = []
+    Owner.method = native.After(Owner.method, lambda *given: seen.append(given))  # type: ignore[method-assign]
+    owner = Owner()
+    assert owner.method(1) == 2
+    assert seen == [(2, owner, 1)]
+    assert Owner.method(owner, 2) == 3
+
+
 def test_a_local_variable(native: Any) -> None:
     value = 7
     frame = sys._getframe()

@@ -1,4 +1,4 @@
-/* Several handlers of one event of sys.monitoring, and a look at a frame's variables. */
+/* Several handlers of one event of sys.monitoring; something after a call; and a look at a frame's variables. */
 #include "dispatch.h"
 
 typedef struct {
@@ -120,6 +120,134 @@ static PyType_Spec chain_spec = {"vmscope.native.Chain", sizeof(Chain), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
                                  chain_type_slots};
 
+/* -- after a call -------------------------------------------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *function;
+    PyObject *then;
+} After;
+
+/* Calls the function, with no frame of ours between it and its caller; then `then` with what it returned, and the
+ * arguments by position, which may give back something else to return. */
+static PyObject *
+after_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
+{
+    After *self = (After *)object;
+    Py_ssize_t given = PyVectorcall_NARGS(flags);
+    PyObject *function = Py_NewRef(self->function), *then = Py_NewRef(self->then);
+    PyObject *result = PyObject_Vectorcall(function, args, flags, names);
+    if (result != NULL) {
+        PyObject *rest = PyTuple_New(given + 1), *other = NULL;
+        if (rest != NULL) {
+            PyTuple_SET_ITEM(rest, 0, Py_NewRef(result));
+            for (Py_ssize_t i = 0; i < given; i++) {
+                PyTuple_SET_ITEM(rest, i + 1, Py_NewRef(args[i]));
+            }
+            other = PyObject_CallObject(then, rest);
+            Py_DECREF(rest);
+        }
+        if (other != NULL && other != Py_None) {
+            Py_SETREF(result, Py_NewRef(other));
+        }
+        Py_XDECREF(other);
+        if (other == NULL) {
+            if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+                Py_CLEAR(result);
+            }
+            else {
+                PyErr_WriteUnraisable(then);
+            }
+        }
+    }
+    Py_DECREF(function);
+    Py_DECREF(then);
+    return result;
+}
+
+static PyObject *
+after_get(PyObject *object, PyObject *instance, PyObject *type)
+{
+    (void)type;
+    return instance == NULL || instance == Py_None ? Py_NewRef(object) : PyMethod_New(object, instance);
+}
+
+static PyObject *
+after_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"", "", NULL};
+    PyObject *function, *then;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:After", names, &function, &then)) {
+        return NULL;
+    }
+    After *self = (After *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->vectorcall = after_call;
+        self->function = Py_NewRef(function);
+        self->then = Py_NewRef(then);
+    }
+    return (PyObject *)self;
+}
+
+static int
+after_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((After *)object)->function);
+    Py_VISIT(((After *)object)->then);
+    return 0;
+}
+
+static int
+after_clear(PyObject *object)
+{
+    Py_CLEAR(((After *)object)->function);
+    Py_CLEAR(((After *)object)->then);
+    return 0;
+}
+
+static void
+after_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    after_clear(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *
+after_repr(PyObject *object)
+{
+    return PyObject_Repr(((After *)object)->function);
+}
+
+static PyMemberDef after_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(After, vectorcall), READONLY, NULL},
+    {"__wrapped__", T_OBJECT, offsetof(After, function), READONLY, "The function."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot after_type_slots[] = {
+    {Py_tp_doc, "After(function, then, /)\n--\n\nCalls the function as it is called, then `then` with what that returned and "
+                "the arguments by position; what is not None is returned instead. As an attribute of a class it is a "
+                "method. What `then` raises goes to sys.unraisablehook, a KeyboardInterrupt to the program."},
+    {Py_tp_new, after_new},
+    {Py_tp_dealloc, after_dealloc},
+    {Py_tp_traverse, after_traverse},
+    {Py_tp_clear, after_clear},
+    {Py_tp_repr, after_repr},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, after_get},
+    {Py_tp_members, after_members},
+    {0, NULL},
+};
+
+static PyType_Spec after_spec = {"vmscope.native.After", sizeof(After), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                                 after_type_slots};
+
 /* variable(frame, name): what a frame's f_locals would say, without the dict that 3.12 would leave behind in it. */
 static PyObject *
 variable(PyObject *module, PyObject *args)
@@ -150,7 +278,9 @@ static PyMethodDef chain_functions[] = {
 int
 vmscope_add_chain(PyObject *module)
 {
-    PyTypeObject *type = vmscope_add_type(module, &chain_spec, NULL);
-    Py_XDECREF(type);
-    return type == NULL ? -1 : PyModule_AddFunctions(module, chain_functions);
+    PyTypeObject *chain = vmscope_add_type(module, &chain_spec, NULL);
+    PyTypeObject *after = chain == NULL ? NULL : vmscope_add_type(module, &after_spec, NULL);
+    Py_XDECREF(chain);
+    Py_XDECREF(after);
+    return after == NULL ? -1 : PyModule_AddFunctions(module, chain_functions);
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, MethodType
 from typing import Any, Protocol
 
-__all__ = ["Chain", "Relay", "leave_thread", "variable"]
+__all__ = ["After", "Chain", "Relay", "leave_thread", "variable"]
 
 MOST = 6  # arguments of an event, after the thread
 LEAST = {"entry": 1, "return": 3, "unwind": 1, "plain": 0}
@@ -144,6 +144,37 @@ class Chain:
         if interrupt is not None:
             raise interrupt
         return answer
+
+
+class After:
+    """Calls the function as it is called, then `then` with what that returned and the arguments by position.
+
+    What `then` gives back, if not None, is returned instead. As an attribute of a class it is a method. What `then`
+    raises goes to sys.unraisablehook, a KeyboardInterrupt to the program.
+    """
+
+    __slots__ = ("__wrapped__", "_then")
+
+    def __init__(self, function: Callable[..., Any], then: Callable[..., object], /) -> None:
+        self.__wrapped__ = function
+        self._then = then
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __get__(self, instance: object, owner: object = None, /) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
+        result = self.__wrapped__(*arguments, **named)
+        try:
+            other = self._then(result, *arguments)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            unraisable(error, self._then)
+            return result
+        return result if other is None else other
 
 
 class Unraisable:

@@ -88,13 +88,17 @@ def functions(within: CodeType) -> Iterator[CodeType]:
 def hooked(host: Host, klass: type, data: bytes, *, again: bool) -> bytes:
     """What the hooks make of it: those of environments that cannot retransform first, and only with a new definition;
     then those of the others. Each sees what the one before made. A callback gives the new bytes back, or None."""
+    return through_hooks(host, klass, class_loader_of(klass), anatomy.signature(klass)[1:-1], data, again=again)
+
+
+def through_hooks(host: Host, klass: type | None, loader: object, name: str, data: bytes, *, again: bool) -> bytes:
+    """As `hooked`, of a class or, while a module is loaded, of the module of this name."""
     thread = threads.current()
-    name = anatomy.signature(klass)[1:-1]
     for capable in (True,) if again else (False, True):
         for environment in host.environments:
             if bool(environment.retransformable) is capable and environment.wants(Event.CLASS_FILE_LOAD_HOOK, thread):
                 made = environment.deliver(
-                    Event.CLASS_FILE_LOAD_HOOK, (klass, class_loader_of(klass), name, None, data)
+                    Event.CLASS_FILE_LOAD_HOOK, (klass, loader, name, None, data)
                 )
                 if isinstance(made, bytes | bytearray | memoryview):
                     data = bytes(made)

@@ -8,6 +8,7 @@ import sys
 from vmscope.tool.births import Births
 from vmscope.tool.events import Event, bit
 from vmscope.tool.extensions import Extension
+from vmscope.tool.loading import Loading
 from vmscope.tool.locks import Locks
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ def install(host: Host) -> None:
     host.add_mechanism(Collections())
     host.add_mechanism(Births())
     host.add_mechanism(Locks())
+    host.add_mechanism(Loading())
 
 
 class Collections:
