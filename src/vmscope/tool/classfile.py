@@ -97,9 +97,7 @@ def through_hooks(host: Host, klass: type | None, loader: object, name: str, dat
     for capable in (True,) if again else (False, True):
         for environment in host.environments:
             if bool(environment.retransformable) is capable and environment.wants(Event.CLASS_FILE_LOAD_HOOK, thread):
-                made = environment.deliver(
-                    Event.CLASS_FILE_LOAD_HOOK, (klass, loader, name, None, data)
-                )
+                made = environment.deliver(Event.CLASS_FILE_LOAD_HOOK, (klass, loader, name, None, data))
                 if isinstance(made, bytes | bytearray | memoryview):
                     data = bytes(made)
                 elif made is not None:
