@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
 
+import vmscope
 from tests.conftest import StartVMScope
 from tests.support import JDK, Child
 from vmscope import native
@@ -105,7 +107,12 @@ def test_causes(child: Child, jdk: JDK) -> None:
 
 def test_the_heaps(child: Child, jdk: JDK) -> None:
     """E: pymalloc's blocks in its arenas; O: the rest, as malloc tells. What feeds them has tests of its own."""
-    child.ask("[kept.extend(bytes(100) for _ in range(100_000)), kept.append(bytearray(50_000_000)), settle()]")
+    child.ask("[kept.extend(bytes(100) for _ in range(100_000)), kept.append(bytearray(50_000_000))]")
+    end = time.monotonic() + 10
+    while vmscope.vm(child.pid).values()["python.memory.malloc.mapped"] < 50_000_000:  # type: ignore[operator]
+        assert time.monotonic() < end, "heaps are read when there is time, at the latest when the program stands still"
+        time.sleep(0.1)
+    time.sleep(0.6)  # the mirror's next visit: all that was read then is there
     shown, utilized = columns(jdk, "-gc", child.pid), columns(jdk, "-gcutil", child.pid)
     blocks = ask(child, "__import__('sys').getallocatedblocks()")
     assert 16 * blocks < float(shown["EU"]) * 1024 < 512 * blocks

@@ -134,7 +134,7 @@ CATALOGUE: tuple[tuple[str, str, int, str, str, str, str], ...] = (
     ("python.gil.waits", "counter", EVENTS, "visit:gil.waits", "", "the sampler's clock", "Times that the sampler waited for half a switch interval or more."),
     ("python.gil.waitTime", "counter", TICKS, "visit:gil.waited", "", "the sampler's clock", "Time that the sampler waited for it."),
     ("python.gil.longestWait", "gauge", TICKS, "visit:gil.longest", "", "the sampler's clock", "The longest of these waits."),
-    ("python.gil.contention", "gauge", NONE, "visit:gil.contention", "", "the sampler's clock", "Per mille of its time that a busy thread waits for others: an estimate, 0 with one busy thread, 500 with two."),
+    ("python.gil.contention", "gauge", NONE, "visit:gil.contention", "", "the sampler's clock", "Percent of its time that a busy thread waits for others: an estimate, 0 with one busy thread, 50 with two."),
     # the process
     ("python.process.cpu.user", "counter", TICKS, "sample:cpu.user", "", "getrusage", "CPU time in the program."),
     ("python.process.cpu.system", "counter", TICKS, "sample:cpu.system", "", "getrusage", "CPU time in the kernel."),

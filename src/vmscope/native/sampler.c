@@ -1,7 +1,7 @@
 /* The sampler: a thread that looks at the process now and then and sets the counters that nobody else feeds.
  *
  * What the kernel and malloc tell is read without the GIL; the rest in one short visit under it. While the
- * program uses no CPU there is nothing to see, and nothing is read. */
+ * program uses no CPU there is nothing to see, and nothing is read but what a sample before had to put off. */
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -101,6 +101,7 @@ typedef struct {
     pthread_mutex_t reading; /* of what needs no GIL, by the thread or by sample() */
     int64_t cpu;             /* the program's, at the last visit */
     int64_t slow_due;        /* when what takes longer is to be read next */
+    int slow_owed;           /* there was something to see since it was read */
 
     pthread_mutex_t visiting; /* never waited for; only without a GIL is it ever taken */
     int64_t peak, modules, loaded, unloaded, waits, waited, longest_wait, visits, visit_time, longest_visit;
@@ -164,6 +165,19 @@ read_slow(Sampler *self, Thread *thread)
 #endif
     int64_t pause = (vmscope_clock(CLOCK_THREAD_CPUTIME_ID) - start) * SLOW_FACTOR;
     self->slow_due = vmscope_now() + (pause > SLOW_PERIOD ? pause : SLOW_PERIOD);
+    self->slow_owed = 0;
+}
+
+/* While the program stands still: what the last samples put off, once, so that no value stays behind for good. */
+static void
+read_owed(Sampler *self)
+{
+    pthread_mutex_lock(&self->reading);
+    if (self->slow_owed && vmscope_now() >= self->slow_due) {
+        read_slow(self, &self->thread);
+        put(self, OWN_CPU, vmscope_own_cpu());
+    }
+    pthread_mutex_unlock(&self->reading);
 }
 
 /* `thread` is NULL when the program itself asks: then all is read. */
@@ -189,6 +203,7 @@ read_process(Sampler *self, Thread *thread)
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         put(self, FILES_LIMIT, limit.rlim_cur == RLIM_INFINITY ? -1 : (int64_t)limit.rlim_cur);
     }
+    self->slow_owed = 1;
     if (thread == NULL || vmscope_now() >= self->slow_due) {
         read_slow(self, thread);
     }
@@ -359,7 +374,7 @@ put_wait(Sampler *self, int64_t wait)
     put(self, GIL_WAITS, self->waits);
     put(self, GIL_WAITED, self->waited);
     put(self, GIL_LONGEST, self->longest_wait);
-    put(self, GIL_CONTENTION, self->observed > 0 ? (int64_t)(1000 * self->contended / self->observed + 0.5) : 0);
+    put(self, GIL_CONTENTION, self->observed > 0 ? (int64_t)(100 * self->contended / self->observed + 0.5) : 0);
 }
 
 static void
@@ -408,6 +423,7 @@ sampler_body(PyObject *object)
             } else {
                 self->contended = self->observed = 0;
                 put(self, GIL_CONTENTION, 0);
+                read_owed(self);
                 pause = pause * 2 < idle ? pause * 2 : idle;
             }
         }

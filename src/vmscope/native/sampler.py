@@ -45,6 +45,7 @@ class Sampler(Thread):
                 raise TypeError(f"a field's slot is a LongSlot, not {type(slot).__name__}")
         self._slots = slots
         self._interval = self._delay = self._program_cpu = self._slow_due = 0
+        self._slow_owed = False
         self._peak = self._started = self._live = 0
         self._modules = self._loaded = self._unloaded = 0
         self._waits = self._waited = self._longest_wait = 0
@@ -84,6 +85,7 @@ class Sampler(Thread):
             else:
                 self._contended = self._observed = 0.0
                 self._put("gil.contention", 0)
+                self._read_owed()
                 pause = min(pause * 2, idle)
 
     def _visit(self) -> None:
@@ -112,7 +114,7 @@ class Sampler(Thread):
         self._put("gil.waits", self._waits)
         self._put("gil.waited", self._waited)
         self._put("gil.longest", self._longest_wait)
-        self._put("gil.contention", int(1000 * self._contended / self._observed + 0.5) if self._observed else 0)
+        self._put("gil.contention", int(100 * self._contended / self._observed + 0.5) if self._observed else 0)
 
     def _read_process(self) -> None:
         usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -127,19 +129,28 @@ class Sampler(Thread):
         self._put("own.cpu", Own.cpu)
         try:
             with open("/proc/self/statm", "rb") as file:
-                size, resident = file.read().split()[:2]
-            if monotonic_ns() >= self._slow_due:
-                began = thread_time_ns()
-                self._put("files.open", len(os.listdir("/proc/self/fd")) - 1)  # without that of listdir
-                with open("/proc/self/status", "rb") as file:  # getrusage would tell of the program before exec too
-                    self._put("memory.peak", int(file.read().partition(b"\nVmHWM:")[2].split()[0]) * 1024)
-                pause = (thread_time_ns() - began) * _SLOW_FACTOR
-                self._slow_due = monotonic_ns() + max(_SLOW_PERIOD, pause)
+                size, resident = map(int, file.read().split()[:2])
         except OSError:
             return  # no /proc
         page = os.sysconf("SC_PAGE_SIZE")
-        self._put("memory.virtual", int(size) * page)
-        self._put("memory.resident", int(resident) * page)
+        self._put("memory.virtual", size * page)
+        self._put("memory.resident", resident * page)
+        self._slow_owed = True
+        self._read_owed()
+
+    def _read_owed(self) -> None:
+        """What takes longer: in a sample, and afterwards where a sample had to put it off."""
+        if not self._slow_owed or monotonic_ns() < self._slow_due:
+            return
+        began = thread_time_ns()
+        try:
+            self._put("files.open", len(os.listdir("/proc/self/fd")) - 1)  # without that of listdir
+            with open("/proc/self/status", "rb") as file:  # getrusage would tell of the program before exec too
+                self._put("memory.peak", int(file.read().partition(b"\nVmHWM:")[2].split()[0]) * 1024)
+        except OSError:
+            return  # no descriptor is left
+        self._slow_due = monotonic_ns() + max(_SLOW_PERIOD, (thread_time_ns() - began) * _SLOW_FACTOR)
+        self._slow_owed = False
 
     def _read_interpreter(self) -> None:
         for generation, (count, threshold) in enumerate(zip(gc.get_count(), gc.get_threshold(), strict=True)):
