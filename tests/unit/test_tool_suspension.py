@@ -18,7 +18,6 @@ from vmscope.tool.codes import Error, Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import (
     InvalidThread,
-    MustPossessCapability,
     NotAvailable,
     ThreadNotAlive,
     ThreadNotSuspended,
@@ -234,10 +233,6 @@ def test_errors(env: Environment) -> None:
             call(ended.python)  # type: ignore[arg-type]
     with pytest.raises(ThreadNotSuspended):
         env.resume_thread(None)
-    for refused in (env.suspend_all_virtual_threads, env.resume_all_virtual_threads):
-        env.relinquish_capabilities({Capability.CAN_SUPPORT_VIRTUAL_THREADS})
-        with pytest.raises(MustPossessCapability):
-            refused(None)
 
 
 def test_where_every_tool_id_is_taken_nobody_is_suspended(env: Environment, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,13 +15,13 @@ if _wanted:
     except ImportError:
         _wanted = False
 if "thread_states" not in globals():  # nor has an extension without the GIL
+    from vmscope.native.gate import *  # noqa: F403
     from vmscope.native.states import *  # noqa: F403
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.dispatch import *  # noqa: F403
     from vmscope.native.ends import *  # noqa: F403
     from vmscope.native.fatal import *  # noqa: F403
-    from vmscope.native.gate import *  # noqa: F403
     from vmscope.native.histogram import *  # noqa: F403
     from vmscope.native.imports import *  # noqa: F403
     from vmscope.native.later import *  # noqa: F403

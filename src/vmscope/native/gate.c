@@ -147,7 +147,13 @@ static PyType_Spec gate_spec = {
 int
 vmscope_add_gate(PyObject *module)
 {
+#ifdef Py_GIL_DISABLED /* the twin, as for the states */
+    (void)gate_spec;
+    (void)module;
+    return 0;
+#else
     PyTypeObject *type = vmscope_add_type(module, &gate_spec, NULL);
     Py_XDECREF(type);
     return type == NULL ? -1 : 0;
+#endif
 }

@@ -10,11 +10,9 @@ from vmscope import native
 from vmscope.tool import threads
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
-from vmscope.tool.capabilities import Capability
 from vmscope.tool.codes import Error
 from vmscope.tool.errors import (
     InvalidThread,
-    MustPossessCapability,
     NotAvailable,
     ThreadNotAlive,
     ThreadNotSuspended,
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ARRIVAL = 0.1  # s: the longest that a thread is waited for that still runs; it stops when it is through with its line
-VIRTUAL = 1 << Capability.CAN_SUPPORT_VIRTUAL_THREADS
 
 
 class Suspension:
@@ -128,26 +125,6 @@ thread is suspended, each line and jump of the others costs a call.
         CPython: as for one.
         """
         return [outcome(self._resume, thread) for thread in threads]
-
-    @function
-    def suspend_all_virtual_threads(self, except_list: Sequence[Thread] | None = None) -> None:
-        """MustPossessCapability: no environment can hold `can_support_virtual_threads`.
-
-        CPython: there are no virtual threads.
-        """
-        self._check_virtual()
-
-    @function
-    def resume_all_virtual_threads(self, except_list: Sequence[Thread] | None = None) -> None:
-        """MustPossessCapability: no environment can hold `can_support_virtual_threads`.
-
-        CPython: there are no virtual threads.
-        """
-        self._check_virtual()
-
-    def _check_virtual(self) -> None:
-        if not self.held & VIRTUAL:
-            raise MustPossessCapability("no environment can hold CAN_SUPPORT_VIRTUAL_THREADS here")
 
     def _arm(self, added: Sequence[Thread]) -> None:
         """NotAvailable, and nobody is suspended, where sys.monitoring cannot be had."""
