@@ -423,6 +423,24 @@ def test_after_a_call(native: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         native.After(function, interrupted)()
 
 
+def test_before_a_call(native: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    unraisable: list[str] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda found: unraisable.append(str(found.exc_value)))
+    after = native.After(lambda *given: seen.append("function"), None, lambda *given: seen.append(given))
+    assert after(1) is None
+    assert seen == [(1,), "function"]
+    assert native.After(len, None, lambda _: 1 / 0)("four") == 4
+    assert unraisable == ["division by zero"]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        native.After(seen.clear, None, interrupted)()
+    assert seen
+
+
 def test_after_a_method(native: Any) -> None:
     class Owner:
         def method(self, value: int) -> int:

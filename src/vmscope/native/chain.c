@@ -127,7 +127,19 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *function;
     PyObject *then;
+    PyObject *first; /* or NULL */
 } After;
+
+/* 0, or -1 when what was raised is the program's. */
+static int
+kept(PyObject *where)
+{
+    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        return -1;
+    }
+    PyErr_WriteUnraisable(where);
+    return 0;
+}
 
 /* Calls the function, with no frame of ours between it and its caller; then `then` with what it returned, and the
  * arguments by position, which may give back something else to return. */
@@ -137,8 +149,18 @@ after_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
     After *self = (After *)object;
     Py_ssize_t given = PyVectorcall_NARGS(flags);
     PyObject *function = Py_NewRef(self->function), *then = Py_NewRef(self->then);
-    PyObject *result = PyObject_Vectorcall(function, args, flags, names);
-    if (result != NULL) {
+    PyObject *first = Py_XNewRef(self->first), *result = NULL;
+    int stopped = 0;
+    if (first != NULL) {
+        PyObject *nothing = PyObject_Vectorcall(first, args, (size_t)given, NULL);
+        stopped = nothing == NULL && kept(first) < 0;
+        Py_XDECREF(nothing);
+        Py_DECREF(first);
+    }
+    if (!stopped) {
+        result = PyObject_Vectorcall(function, args, flags, names);
+    }
+    if (result != NULL && then != Py_None) {
         PyObject *rest = PyTuple_New(given + 1), *other = NULL;
         if (rest != NULL) {
             PyTuple_SET_ITEM(rest, 0, Py_NewRef(result));
@@ -152,13 +174,8 @@ after_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
             Py_SETREF(result, Py_NewRef(other));
         }
         Py_XDECREF(other);
-        if (other == NULL) {
-            if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-                Py_CLEAR(result);
-            }
-            else {
-                PyErr_WriteUnraisable(then);
-            }
+        if (other == NULL && kept(then) < 0) {
+            Py_CLEAR(result);
         }
     }
     Py_DECREF(function);
@@ -176,9 +193,9 @@ after_get(PyObject *object, PyObject *instance, PyObject *type)
 static PyObject *
 after_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"", "", NULL};
-    PyObject *function, *then;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:After", names, &function, &then)) {
+    static char *names[] = {"", "", "", NULL};
+    PyObject *function, *then, *first = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O:After", names, &function, &then, &first)) {
         return NULL;
     }
     After *self = (After *)type->tp_alloc(type, 0);
@@ -186,6 +203,7 @@ after_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         self->vectorcall = after_call;
         self->function = Py_NewRef(function);
         self->then = Py_NewRef(then);
+        self->first = first == Py_None ? NULL : Py_NewRef(first);
     }
     return (PyObject *)self;
 }
@@ -196,6 +214,7 @@ after_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(((After *)object)->function);
     Py_VISIT(((After *)object)->then);
+    Py_VISIT(((After *)object)->first);
     return 0;
 }
 
@@ -204,6 +223,7 @@ after_clear(PyObject *object)
 {
     Py_CLEAR(((After *)object)->function);
     Py_CLEAR(((After *)object)->then);
+    Py_CLEAR(((After *)object)->first);
     return 0;
 }
 
@@ -230,9 +250,10 @@ static PyMemberDef after_members[] = {
 };
 
 static PyType_Slot after_type_slots[] = {
-    {Py_tp_doc, "After(function, then, /)\n--\n\nCalls the function as it is called, then `then` with what that returned and "
-                "the arguments by position; what is not None is returned instead. As an attribute of a class it is a "
-                "method. What `then` raises goes to sys.unraisablehook, a KeyboardInterrupt to the program."},
+    {Py_tp_doc, "After(function, then, first=None, /)\n--\n\nCalls `first`, or nothing for None, with the arguments by position; "
+                "the function as it is called; then `then`, if not None, with what that returned and the arguments by "
+                "position: what is not None is returned instead. As an attribute of a class it is a method. What `first` "
+                "and `then` raise goes to sys.unraisablehook, a KeyboardInterrupt to the program."},
     {Py_tp_new, after_new},
     {Py_tp_dealloc, after_dealloc},
     {Py_tp_traverse, after_traverse},

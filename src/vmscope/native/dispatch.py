@@ -147,17 +147,25 @@ class Chain:
 
 
 class After:
-    """Calls the function as it is called, then `then` with what that returned and the arguments by position.
+    """Calls `first`, if not None, with the arguments by position; the function as it is called; then `then`.
 
-    What `then` gives back, if not None, is returned instead. As an attribute of a class it is a method. What `then`
-    raises goes to sys.unraisablehook, a KeyboardInterrupt to the program.
+    `then`, if not None, is given what the function returned and the arguments by position; what it gives back, if not
+    None, is returned instead. As an attribute of a class it is a method. What `first` and `then` raise goes to
+    sys.unraisablehook, a KeyboardInterrupt to the program.
     """
 
-    __slots__ = ("__wrapped__", "_then")
+    __slots__ = ("__wrapped__", "_first", "_then")
 
-    def __init__(self, function: Callable[..., Any], then: Callable[..., object], /) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        then: Callable[..., object] | None,
+        first: Callable[..., object] | None = None,
+        /,
+    ) -> None:
         self.__wrapped__ = function
         self._then = then
+        self._first = first
 
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
@@ -166,7 +174,16 @@ class After:
         return self if instance is None else MethodType(self, instance)
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
+        if self._first is not None:
+            try:
+                self._first(*arguments)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                unraisable(error, self._first)
         result = self.__wrapped__(*arguments, **named)
+        if self._then is None:
+            return result
         try:
             other = self._then(result, *arguments)
         except KeyboardInterrupt:

@@ -24,6 +24,7 @@ from vmscope.tool.suspension import Suspending
 from vmscope.tool.system import System
 from vmscope.tool.thread_control import ThreadControl
 from vmscope.tool.thread_queries import ThreadQueries
+from vmscope.tool.watches import FieldWatches
 
 
 class Environment(
@@ -42,6 +43,7 @@ class Environment(
     LocalVariables,
     Classes,
     Fields,
+    FieldWatches,
     Methods,
     Modules,
     Redefinition,

@@ -19,6 +19,7 @@ from vmscope.tool.environment import Environment
 from vmscope.tool.errors import NotAttached, VersionNotOffered
 from vmscope.tool.events import Event, bit
 from vmscope.tool.suspension import Suspension
+from vmscope.tool.watches import Watches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Host:
         self.sampling_interval = SAMPLING_INTERVAL
         self.points = Points()
         self.pops = Pops()
+        self.watches = Watches()
         self.suspension = Suspension()
         self._mechanisms: list[Mechanism] = []
 

@@ -27,6 +27,7 @@ def install(host: Host) -> None:
     host.add_mechanism(Births())
     host.add_mechanism(Locks())
     host.add_mechanism(Loading())
+    host.add_mechanism(host.watches)
 
 
 class Collections:
