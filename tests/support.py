@@ -92,6 +92,12 @@ class Child:
         """The next line of the child's output, without its end."""
         return self.read_until(b"\n", timeout).decode().rstrip("\n")
 
+    def rest(self) -> bytes:
+        """What it has said since; waits until it has closed its output."""
+        assert self.process.stdout is not None
+        said, self._pending = self._pending, b""
+        return said + (self.process.stdout.read() or b"")
+
     def send(self, line: str) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(f"{line}\n".encode())

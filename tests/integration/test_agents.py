@@ -292,6 +292,15 @@ def test_an_unload_that_raises_is_logged(folder: Path) -> None:
     assert errors.endswith("ValueError: at the end\n")
 
 
+def test_what_ran_before_may_have_used_the_interface(folder: Path) -> None:
+    (folder / "sitecustomize.py").write_text("from vmscope import tool; tool.vm()")
+    variables = {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
+    status, lines, errors = vmscope(folder, "-pyagent:loud", "-c", "print('program', flush=True)", env=variables)
+    assert (status, errors) == (0, "")
+    assert lines == ["attach '' LIVE", "program", "none VM_DEATH", "unload DEAD"]
+    assert vmscope(folder, "-pyagent:loud=three", "-c", "print('program')", env=variables)[0] == 1
+
+
 # -- linked agents --------------------------------------------------------------------------------
 
 

@@ -74,9 +74,14 @@ def unload_agent(agent: Agent) -> None:
 def start(named: Iterable[str]) -> None:
     """Loads agents, by their VM options, before the program begins, and brings the VM to life. AgentError.
 
-    Those that were loaded before one that fails are unloaded.
+    Those that were loaded before one that fails are unloaded. Where the tool interface is in use already, by what ran
+    before, the VM is LIVE, and they attach.
     """
     vm = host.begin()
+    if vm.phase == Phase.LIVE:
+        for option in named:
+            agent_of(vm, option).call("agent_on_attach")
+        return
     vm.enter(Phase.ONLOAD)
     try:
         for option in named:
