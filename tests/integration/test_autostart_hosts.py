@@ -313,3 +313,64 @@ def test_gunicorn(environment: Environment, tmp_path: Path) -> None:
     assert len(seen) == 3
     assert all(seen.values())
     assert left == []
+
+
+DIARY = """
+import os
+
+def agent_on_load(vm, options):
+    say(options, "load")
+
+def agent_on_unload(vm):
+    say(os.environ["DIARY"], "unload")
+
+def say(path, word):
+    with open(path, "a") as diary:
+        diary.write(f"{os.getpid()} {word}\\n")
+"""
+
+
+@pytest.fixture
+def diary(environment: Environment, tmp_path: Path) -> Path:
+    """What an agent writes, that every program here loads by the variable `agents(diary)`: its pid, what happened."""
+    (environment.site / "diary_agent.py").write_text(DIARY)
+    return tmp_path / "diary"
+
+
+def agents(diary: Path) -> dict[str, str]:
+    return {"VMSCOPE_TOOL_OPTIONS": f"-pyagent:diary_agent={diary}", "DIARY": str(diary)}
+
+
+def test_pytest_with_an_agent(environment: Environment, diary: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_shop.py").write_text(
+        "import os, sys\ndef test_agent():\n    assert 'load' in open(os.environ['DIARY']).read()\n"
+    )
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shop.py"]
+    status, output, errors = environment.run(*command, cwd=tmp_path, env=agents(diary))
+    assert (status, errors) == (0, ""), output
+    assert [line.split()[1] for line in diary.read_text().splitlines()] == ["load", "unload"]
+
+
+def test_gunicorn_with_an_agent(environment: Environment, diary: Path, tmp_path: Path) -> None:
+    """It is loaded once, by the master; each worker, which is forked, ends with it on its own account."""
+    pytest.importorskip("gunicorn")
+    (tmp_path / "shop.py").write_text(
+        "import sys\nprint('worker ready', file=sys.stderr, flush=True)\n"  # from then on it ends by itself
+        "def app(environ, respond):\n    respond('200 OK', [])\n    return [b'']\n"
+    )
+    command = ["-m", "gunicorn", "-w", "2", "-b", "127.0.0.1:0", "shop:app"]
+    with environment.start(*command, cwd=tmp_path, env=agents(diary)) as process:
+        assert process.stderr is not None
+        ready = 0
+        for line in process.stderr:
+            ready += b"worker ready" in line
+            if ready == 2:
+                break
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    words = [line.split() for line in diary.read_text().splitlines()]
+    assert process.returncode == 0
+    assert words[0] == [str(process.pid), "load"]
+    assert words[-1] == [str(process.pid), "unload"]
+    assert sorted(word for _, word in words) == ["load", "unload", "unload", "unload"]
+    assert len({pid for pid, _ in words}) == 3
