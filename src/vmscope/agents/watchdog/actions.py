@@ -1,0 +1,108 @@
+"""What the watchdog does: a dump of all stacks, a command, the end of the process."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import select
+import signal
+import subprocess  # here, on the thread that loads the agent: with it comes threading, which must not come on our own
+import time
+
+from vmscope.agents.stacks import all_stacks
+from vmscope.tool import Environment
+
+COMMAND_TIME = 60.0  # seconds that are waited for a command
+STDERR = 2
+
+
+def exit_of(text: str) -> int | signal.Signals:
+    """A status, or a signal by its name with or without SIG. ValueError."""
+    if text.isdigit():
+        if int(text) > 255:
+            raise ValueError("a status is from 0 to 255")
+        return int(text)
+    try:
+        return signal.Signals[f"SIG{text.upper().removeprefix('SIG')}"]
+    except KeyError:
+        raise ValueError("it is a status from 0 to 255 or a signal such as TERM") from None
+
+
+class Actions:
+    """`dump`: a path, `-` for standard error, or `off`. `frozen`: seconds after which faulthandler acts, or 0."""
+
+    def __init__(self, env: Environment, dump: str, command: str, end: object, frozen: float) -> None:
+        self._env = env
+        self._dump = dump
+        self._command = command
+        self._end = end
+        self._frozen = frozen
+
+    def act(self, limit: str, reason: str) -> None:
+        head = f"vmscope watchdog, {time.strftime('%Y-%m-%d %H:%M:%S')}, pid {os.getpid()}: {limit}: {reason}\n"
+        if self._dump == "off":
+            self._write(head)
+        else:
+            self._write(f"{head}\n{all_stacks(self._env, but=self._env.get_current_thread())}\n")
+        if self._command:
+            self._run(limit, reason)
+        if isinstance(self._end, signal.Signals):
+            os.kill(os.getpid(), self._end)
+        elif isinstance(self._end, int):
+            os._exit(self._end)
+
+    def rearm(self) -> None:
+        """Puts off what faulthandler does by a thread that needs no GIL."""
+        file = STDERR if self._dump in ("-", "off") else self._open()
+        try:
+            faulthandler.dump_traceback_later(self._frozen, exit=self._end is not None, file=file)
+        finally:
+            if file != STDERR:
+                os.close(file)
+
+    def _open(self) -> int:
+        return os.open(self._dump, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def _write(self, text: str) -> None:
+        """To the file; to standard error where there is none, or it cannot be had."""
+        file = STDERR
+        if self._dump not in ("-", "off"):
+            try:
+                file = self._open()
+            except OSError as error:
+                text = f"{text}(not in {self._dump}: {error.strerror})\n"
+        try:
+            data = text.encode(errors="backslashreplace")
+            while data:
+                data = data[os.write(file, data) :]
+        except OSError:
+            return  # nobody to tell
+        finally:
+            if file != STDERR:
+                os.close(file)
+
+    def _run(self, limit: str, reason: str) -> None:
+        """The shell that starts it ends at once, so that the program, which may wait for any child, never sees it.
+
+        How long it runs is told by a pipe that it holds.
+        """
+        about = {"VMSCOPE_PID": str(os.getpid()), "VMSCOPE_LIMIT": limit, "VMSCOPE_REASON": reason}
+        ended, held = os.pipe()
+        try:
+            starter = subprocess.Popen(
+                ["/bin/sh", "-c", f"( {self._command}\n) &"],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **about},
+                pass_fds=[held],
+                start_new_session=True,
+            )
+            os.close(held)
+            held = -1
+            starter.wait(COMMAND_TIME)
+            select.select([ended], [], [], COMMAND_TIME)
+        except (OSError, subprocess.SubprocessError) as error:
+            self._write(f"vmscope watchdog: the command could not be run: {error}\n")
+        finally:
+            os.close(ended)
+            if held >= 0:
+                os.close(held)
