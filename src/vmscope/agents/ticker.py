@@ -1,8 +1,8 @@
 """A thread of an agent's that does something each so often, and that os.fork does not see.
 
 From CPython 3.12 on os.fork warns when the process has a second thread, which fails a program that runs with warnings
-as errors. So the thread ends before a fork; in the child it begins again at once, in the parent with the first function
-that begins after os.fork has returned.
+as errors. So the thread ends before a fork; in the child it begins again at once, in the parent with the first step
+after os.fork has returned.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import time
-from types import CodeType
+from types import CodeType, FrameType
 
 from vmscope.tool import Capability, Environment, Event, Phase, Thread
 
@@ -31,7 +31,8 @@ _hooked = False
 
 
 class Ticker:
-    """Calls `tick` each `interval` seconds, from the phase LIVE on until `stop()`; `begin` before the thread, `pause` after it.
+    """Calls `tick` each `interval` seconds, from the phase LIVE on until `stop()`; `begin` before the thread is there,
+    `pause` after it.
 
     What `tick` raises is logged; ten times in a row end it. It has an environment of its own, as it sets callbacks.
     """
@@ -58,8 +59,8 @@ class Ticker:
         self._env = vm.get_env(agent=name)
         self._waits = hasattr(sys, "monitoring")  # for the end of os.fork: earlier versions do not warn
         if self._waits:
-            self._env.add_capabilities({Capability.CAN_GENERATE_METHOD_ENTRY_EVENTS})
-        self._env.set_event_callbacks({Event.VM_INIT: self._on_init, Event.METHOD_ENTRY: self._on_entry})
+            self._env.add_capabilities({Capability.CAN_GENERATE_SINGLE_STEP_EVENTS})
+        self._env.set_event_callbacks({Event.VM_INIT: self._on_init, Event.SINGLE_STEP: self._on_step})
         _hook()
         _tickers.append(self)
         if self._env.get_phase() == Phase.LIVE:
@@ -79,6 +80,7 @@ class Ticker:
     # -- the thread -------------------------------------------------------------------------------
 
     def _start(self) -> None:
+        self._paused = False
         self._wake = _thread.allocate_lock()
         self._wake.acquire()
         self._thread = Thread(name=self._name)
@@ -115,8 +117,8 @@ class Ticker:
     # -- os.fork ----------------------------------------------------------------------------------
 
     def before_fork(self) -> None:
-        self._paused = self._end()
-        if self._paused:
+        if self._end():
+            self._paused = True
             self._pause()
 
     def after_fork(self, child: bool) -> None:
@@ -125,17 +127,18 @@ class Ticker:
         elif self._paused:
             frame = sys._getframe(2)
             self._forking = id(frame), frame.f_code, frame.f_lasti
-            self._env.set_event_notification_mode(True, Event.METHOD_ENTRY, self._env.get_current_thread())
+            self._env.set_event_notification_mode(True, Event.SINGLE_STEP, self._env.get_current_thread())
 
-    def _on_entry(self, env: Environment, thread: Thread, method: CodeType) -> None:
-        """The first function after the fork; but other hooks of os.fork's are functions too."""
-        frame = sys._getframe(1)
-        while frame.f_back is not None:
+    def _on_step(self, env: Environment, thread: Thread, method: CodeType, location: int) -> None:
+        """The first one after the fork; but other hooks of os.fork's step too."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
             if (id(frame), frame.f_code, frame.f_lasti) == self._forking:
                 return
             frame = frame.f_back
-        env.set_event_notification_mode(False, Event.METHOD_ENTRY, thread)
-        self._start()
+        env.set_event_notification_mode(False, Event.SINGLE_STEP, thread)
+        if self._paused:
+            self._start()
 
 
 def _hook() -> None:

@@ -26,7 +26,6 @@ What is done, in this order:
 
 from __future__ import annotations
 
-import faulthandler
 import time
 
 import vmscope
@@ -113,20 +112,20 @@ class Watchdog:
 
     def _begin(self) -> None:
         if self._frozen:
-            self._actions.rearm()
+            self._actions.arm()
 
     def _pause(self) -> None:
         if self._frozen:
-            faulthandler.cancel_dump_traceback_later()
+            self._actions.disarm()
 
     def _look(self) -> None:
         """What it does each so often, on the ticker's thread."""
         now = time.monotonic()
         late, self._ticked = now - max(self._ticked, self._ticker.began), now
         if self._frozen:
+            self._actions.arm()  # first of all: what is done below takes time, and a fork may come meanwhile
             if late > self._frozen + self._ticker.interval:
                 self._act("frozen", f"nobody got the GIL for {late:.1f} s", now)
-            self._actions.rearm()
         for name, reason in self._readings.passed(now):
             self._act(name, reason, now)
         reason = self._main.stuck(now) if self._main else ""

@@ -37,6 +37,7 @@ class Actions:
         self._command = command
         self._end = end
         self._frozen = frozen
+        self._file: tuple[int, object] | None = None  # what faulthandler would write to, and which file that is
 
     def act(self, limit: str, reason: str) -> None:
         head = f"vmscope watchdog, {time.strftime('%Y-%m-%d %H:%M:%S')}, pid {os.getpid()}: {limit}: {reason}\n"
@@ -51,14 +52,20 @@ class Actions:
         elif isinstance(self._end, int):
             os._exit(self._end)
 
-    def rearm(self) -> None:
-        """Puts off what faulthandler does by a thread that needs no GIL."""
-        file = STDERR if self._dump in ("-", "off") else self._open()
-        try:
-            faulthandler.dump_traceback_later(self._frozen, exit=self._end is not None, file=file)
-        finally:
-            if file != STDERR:
-                os.close(file)
+    def arm(self) -> None:
+        """Has faulthandler act when this is not called again in time: by a thread that needs no GIL."""
+        last, self._file = self._file, None
+        number = STDERR
+        if self._dump not in ("-", "off"):
+            number = self._open()
+            self._file = number, identity(number)
+        faulthandler.dump_traceback_later(self._frozen, exit=self._end is not None, file=number)
+        close(last)
+
+    def disarm(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        last, self._file = self._file, None
+        close(last)
 
     def _open(self) -> int:
         return os.open(self._dump, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -106,3 +113,18 @@ class Actions:
             os.close(ended)
             if held >= 0:
                 os.close(held)
+
+
+def identity(file: int) -> object:
+    status = os.fstat(file)
+    return status.st_dev, status.st_ino
+
+
+def close(file: tuple[int, object] | None) -> None:
+    """Unless the program has closed it, as daemons close all there is, and its number is another file's now."""
+    if file is not None:
+        try:
+            if identity(file[0]) == file[1]:
+                os.close(file[0])
+        except OSError:
+            return  # closed already

@@ -1,0 +1,267 @@
+"""The agent `watchdog`, on programs that go wrong."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.support import PATIENCE
+from vmscope.agents.watchdog import readings
+
+MONITORING = pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="needs events of CPython 3.12")
+
+
+def run(options: str, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A program with the watchdog, to its end."""
+    return subprocess.run(
+        [
+            *(sys.executable, *arguments, "-m", "vmscope", "run"),
+            *(f"-pyagent:vmscope.agents.watchdog={options}", "-c", textwrap.dedent(code)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+
+
+STUCK = """
+    import threading
+
+    def wait_for_it():
+        threading.Lock().acquire() and lock.acquire()
+
+    lock = threading.Lock()
+    lock.acquire()
+    wait_for_it()
+"""
+
+
+def test_a_main_thread_that_waits_for_ever_is_found() -> None:
+    done = run("stuck=500ms,exit=7", STUCK)
+    assert done.returncode == 7, done.stderr
+    head, _, stacks = done.stderr.partition("\n")
+    assert "stuck: the main thread has been in one call for " in head
+    assert "__main__.wait_for_it" in head
+    assert 'Thread "MainThread"' in stacks
+    assert "in wait_for_it" in stacks
+    assert "vmscope watchdog" not in stacks  # its own thread
+
+
+def test_a_main_thread_that_works_and_sleeps_is_not_stuck() -> None:
+    done = run(
+        "stuck=3s,exit=7",
+        """
+        import time
+        end = time.monotonic() + 3.5
+        while time.monotonic() < end:
+            sum(range(10))
+        for _ in range(70):
+            time.sleep(0.05)
+        """,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_main_thread_that_waits_for_events_is_not_stuck() -> None:
+    done = run("stuck=300ms,exit=7", "import asyncio; asyncio.run(asyncio.sleep(2))")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@MONITORING
+def test_a_call_that_takes_too_long_is_found_though_it_works() -> None:
+    code = """
+        import time
+
+        def short():
+            end = time.monotonic() + {short}
+            while time.monotonic() < end:
+                sum(range(10))
+
+        def handle(seconds):
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                short()
+
+        for _ in range(40):
+            handle(0.05)
+        print("quick ones done", flush=True)
+        handle(60)
+    """
+    done = run("stuck=1s,in=__main__.handle,exit=7", code.format(short=0.01))
+    assert done.returncode == 7, done.stderr
+    assert "stuck: the main thread has been in one call of __main__.handle for " in done.stderr
+    assert done.stdout == "quick ones done\n"
+
+
+def test_memory() -> None:
+    code = "import time; kept = b'x' * (300 << 20); time.sleep(60)"
+    done = run("memory=200m,for=500ms,exit=TERM", code)
+    assert done.returncode == -signal.SIGTERM, done.stderr
+    assert "memory: resident memory was at least 3" in done.stderr
+
+
+def test_collections() -> None:
+    code = """
+        import gc
+        kept = [[] for _ in range(300_000)]
+        while True:
+            gc.collect()
+    """
+    done = run("gc=30%,for=1s,exit=7,dump=off", code)
+    assert done.returncode == 7, done.stderr
+    assert "gc: garbage collections took " in done.stderr
+    assert "Thread" not in done.stderr
+
+
+def test_a_busy_gil() -> None:
+    code = """
+        import threading
+
+        def work():
+            while True:
+                sum(range(1000))
+
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        work()
+    """
+    done = run("gil=20%,for=1s,exit=7", code)
+    assert done.returncode == 7, done.stderr
+    assert "gil: a busy thread waited for the GIL for " in done.stderr
+
+
+def test_a_gil_that_nobody_gets(tmp_path: Path) -> None:
+    dump = tmp_path / "dump"
+    code = """
+        import ctypes, time
+
+        def keeps_the_gil():
+            ctypes.PyDLL(None).usleep(2_500_000)
+
+        time.sleep(0.3)
+        keeps_the_gil()
+        time.sleep(1)
+    """
+    done = run(f"frozen=500ms,dump={dump}", code)
+    assert (done.returncode, done.stderr) == (0, "")
+    text = dump.read_text()
+    assert text.startswith("Timeout (0:00:00.5")
+    assert "in keeps_the_gil\n" in text
+    assert "frozen: nobody got the GIL for " in text
+
+
+def test_the_command_runs_unseen_by_the_program(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    code = f"""
+        import os, sys, threading, time
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire(timeout=2)
+        end = time.monotonic() + 20
+        while not os.path.exists({str(said)!r}) and time.monotonic() < end:
+            time.sleep(0.05)
+        try:
+            print(os.waitpid(-1, os.WNOHANG))
+        except ChildProcessError:
+            print(os.getpid())
+    """
+    command = f"echo $VMSCOPE_LIMIT, $VMSCOPE_PID > {said}.new; mv {said}.new {said}"
+    done = run(f"stuck=500ms,dump=off,command={command}", code)
+    assert done.returncode == 0, done.stderr
+    assert said.read_text() == f"stuck, {done.stdout}"
+
+
+def test_what_it_did_stands_in_the_region() -> None:
+    code = """
+        import threading, time, vmscope
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire(timeout=2)
+        fired = vmscope.counter("watchdog.fired", units=vmscope.Units.EVENTS)
+        print(fired.value, fired.labels(limit="stuck").value, vmscope.text("watchdog.reason", capacity=256).value)
+    """
+    done = run("stuck=500ms,dump=off", code)
+    assert done.stdout.startswith("1 1 the main thread has been in one call for "), done.stderr
+
+
+def test_a_program_that_forks_sees_no_thread_of_it() -> None:
+    code = """
+        import os, threading, time
+
+        def child():
+            lock = threading.Lock()
+            lock.acquire()
+            lock.acquire()
+
+        for number in range(20):
+            pid = os.fork()
+            if not pid:
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+            if number % 2:
+                time.sleep(0.001)
+        pid = os.fork()
+        if not pid:
+            child()
+        found = 0, 0
+        while not found[0]:
+            time.sleep(0.05)
+            found = os.waitpid(pid, os.WNOHANG)
+        assert os.waitstatus_to_exitcode(found[1]) == 7
+        print("the child has ended", flush=True)
+        child()
+    """
+    done = run("stuck=2s,frozen=60s,exit=7", code, "-W", "error")
+    assert done.returncode == 7, done.stderr
+    assert done.stdout == "the child has ended\n"
+    assert done.stderr.count("stuck: the main thread has been in one call") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "no limit: give at least one of gc="),
+        ("gc=50%,exit=NEVER", "option exit=NEVER: it is a status from 0 to 255 or a signal such as TERM"),
+        ("gc=50%,in=a.b", "in= and idle= say more of stuck="),
+        ("memory=much", "option memory=much: "),
+    ],
+)
+def test_bad_options_start_nothing(options: str, message: str) -> None:
+    done = run(options, "print('not reached')")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_memory_in_percent_is_of_what_there_is() -> None:
+    assert readings.memory_limit("50%") == int(readings.available() * 0.5)
+    assert readings.memory_limit("2g") == 2 << 30
+
+
+def test_loaded_and_unloaded_while_the_program_runs() -> None:
+    code = """
+        import time, threading
+        from vmscope import tool
+        env = tool.vm().get_env()
+        threads = lambda: [each.name for each in env.get_all_threads()]
+        agent = tool.load_agent("vmscope.agents.watchdog", "stuck=60s,frozen=60s")
+        assert "vmscope watchdog" in threads(), threads()
+        environments = len(tool.vm().environments)
+        tool.unload_agent(agent)
+        assert "vmscope watchdog" not in threads(), threads()
+        print(environments - len(tool.vm().environments))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
