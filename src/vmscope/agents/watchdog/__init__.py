@@ -6,7 +6,7 @@ thread that is stuck.
 Options, with commas between. Limits; those of the first three have to be passed for as long as `for=` says (30s):
 
     gc=50%        share of time in garbage collections
-    gil=60%       share of its time that a busy thread waits for others' GIL (python.gil.contention)
+    gil=20ms      how long a thread waits for the GIL, on average, as vmscope's sampler sees it
     memory=2g     resident memory, the whole time; with %, of what the machine or the control group has
     stuck=30s     the main thread executes nothing so long, and does not wait for events (idle=)
     in=PATTERN    with stuck=: nor may a call of such a function take so long; may be repeated
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 READERS = {
     "gc": options.share,
-    "gil": options.share,
+    "gil": options.seconds,
     "memory": readings.memory_limit,
     "stuck": options.seconds,
     "in": options.word,

@@ -90,15 +90,19 @@ class Readings:
         found = {name: value for name, value in values.items() if isinstance(value, int)}
         return {
             "gc": sum(found.get(name, 0) for name in COLLECTIONS),
-            "gil": found.get("python.gil.contention", 0),
+            "wait": found.get("python.gil.waitTime", 0),
+            "visits": found.get("vmscope.sampler.visits", 0),
             "memory": found.get("python.memory.resident", 0),
         }
 
     def _gc(self, seconds: float) -> float:
-        return (self._taken[-1][1]["gc"] - self._taken[0][1]["gc"]) / (seconds * 1e9)
+        return self._grown("gc") / (seconds * 1e9)
 
     def _gil(self, seconds: float) -> float:
-        return sum(values["gil"] for _, values in self._taken) / len(self._taken) / 1000
+        return self._grown("wait") / (max(self._grown("visits"), 1) * 1e9)
+
+    def _grown(self, name: str) -> int:
+        return self._taken[-1][1][name] - self._taken[0][1][name]
 
     def _memory(self, seconds: float) -> float:
         return min(values["memory"] for _, values in self._taken)
@@ -106,6 +110,8 @@ class Readings:
 
 SENTENCES = {
     "gc": lambda value, window: f"garbage collections took {value:.0%} of the last {window:g} s",
-    "gil": lambda value, window: f"a busy thread waited for the GIL for {value:.0%} of the last {window:g} s",
+    "gil": lambda value, window: (
+        f"a thread had to wait {value * 1000:.0f} ms for the GIL, on average of the last {window:g} s"
+    ),
     "memory": lambda value, window: f"resident memory was at least {value / (1 << 20):.0f} MB for {window:g} s",
 }
