@@ -76,6 +76,57 @@ vmscope_count_files(int shared)
     return length < 0 ? -1 : count;
 }
 
+/* Private anonymous memory, unnamed or named by the program, and the heap that brk makes: there malloc and pymalloc
+ * have what they give. */
+static int
+visit_line(char *line, VisitRange *visit, void *context)
+{
+    char *next, *inode;
+    uintptr_t start = strtoull(line, &next, 16), end = strtoull(next + 1, &next, 16);
+    if (strncmp(next, " rw-p ", 6) != 0) {
+        return 0;
+    }
+    (void)strtoull(next + 6, &next, 16); /* the offset, then the device */
+    inode = strchr(next + 1, ' ');
+    if (inode == NULL || strtoull(inode, &next, 10) != 0) {
+        return 0;
+    }
+    next += strspn(next, " ");
+    if (*next == '\0' || strncmp(next, "[anon:", 6) == 0 || strcmp(next, "[heap]") == 0) {
+        return visit(context, start, end, next);
+    }
+    return 0;
+}
+
+int
+vmscope_each_anonymous(VisitRange *visit, void *context)
+{
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    char text[8192];
+    size_t kept = 0;
+    ssize_t length;
+    int status = 0;
+    while (status == 0 && (length = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
+        text[kept += (size_t)length] = '\0';
+        char *line = text, *end;
+        while (status == 0 && (end = strchr(line, '\n')) != NULL) {
+            *end = '\0';
+            status = visit_line(line, visit, context);
+            line = end + 1;
+        }
+        kept = strlen(line);
+        memmove(text, line, kept + 1);
+        if (kept == sizeof text - 1) { /* no line is that long */
+            status = -1;
+        }
+    }
+    close(fd);
+    return status;
+}
+
 /* -- pymalloc ------------------------------------------------------------------------------------- */
 
 /* pymalloc tells nobody how many bytes it has handed out, and to add it up as CPython itself does needs the
@@ -175,22 +226,10 @@ scan_range(Census *self, uintptr_t start, uintptr_t end)
     return copy_headers(self, count);
 }
 
-/* A line of /proc/self/maps: private anonymous memory, unnamed or named by the program, is where arenas are. */
 static int
-scan_line(Census *self, char *line)
+scan_anonymous(void *context, uintptr_t start, uintptr_t end, const char *name)
 {
-    char *next, *inode;
-    uintptr_t start = strtoull(line, &next, 16), end = strtoull(next + 1, &next, 16);
-    if (strncmp(next, " rw-p ", 6) != 0 || end - start > MAX_RANGE) {
-        return 0;
-    }
-    (void)strtoull(next + 6, &next, 16); /* the offset, then the device */
-    inode = strchr(next + 1, ' ');
-    if (inode == NULL || strtoull(inode, &next, 10) != 0) {
-        return 0;
-    }
-    next += strspn(next, " ");
-    return *next == '\0' || strncmp(next, "[anon:", 6) == 0 ? scan_range(self, start, end) : 0;
+    return strcmp(name, "[heap]") == 0 || end - start > MAX_RANGE ? 0 : scan_range(context, start, end);
 }
 
 int
@@ -199,31 +238,9 @@ vmscope_count_pools(Pools *out, Thread *thread)
     if (sysconf(_SC_PAGESIZE) != PAGE) {
         return -1;
     }
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return -1;
-    }
     memset(out, 0, sizeof *out);
     Census census = {.sums = out, .thread = thread};
-    char text[8192];
-    size_t kept = 0;
-    ssize_t length;
-    int status = 0;
-    while (status == 0 && (length = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
-        text[kept += (size_t)length] = '\0';
-        char *line = text, *end;
-        while (status == 0 && (end = strchr(line, '\n')) != NULL) {
-            *end = '\0';
-            status = scan_line(&census, line);
-            line = end + 1;
-        }
-        kept = strlen(line);
-        memmove(text, line, kept + 1);
-        if (kept == sizeof text - 1) { /* no line is that long */
-            status = -1;
-        }
-    }
-    close(fd);
+    int status = vmscope_each_anonymous(scan_anonymous, &census);
     out->capacity = out->arenas * ARENA_SIZE;
     return status;
 }

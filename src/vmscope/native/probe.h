@@ -26,6 +26,24 @@ int64_t vmscope_read_peak(void);
 /* Open descriptors of the process, or -1. `shared`: the calling thread has the process's table. */
 int64_t vmscope_count_files(int shared);
 
+/* Called for each range of private anonymous memory; not 0 ends it. */
+typedef int VisitRange(void *context, uintptr_t start, uintptr_t end, const char *name);
+
+/* 0, -1 where there is no /proc, or what a visit returned. */
+int vmscope_each_anonymous(VisitRange *visit, void *context);
+
+#ifdef HAS_MALLINFO
+typedef struct {
+    int64_t used, capacity, mapped; /* bytes, as last read */
+    int64_t due, pause, too_large;  /* when to ask again; a heap of so many bytes took too long */
+    int owed;                       /* it was too early */
+    uint64_t random;
+} Malloc;
+
+/* Asks malloc anew; 0, or -1 where that is not due, or would make the program wait too long. */
+int vmscope_read_malloc(Malloc *self);
+#endif
+
 typedef struct {
     int64_t arenas, capacity, blocks, bytes;
 } Pools;

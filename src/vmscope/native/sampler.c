@@ -6,7 +6,6 @@
 #include "probe.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -102,6 +101,9 @@ typedef struct {
     int64_t cpu;             /* the program's, at the last visit */
     int64_t slow_due;        /* when what takes longer is to be read next */
     int slow_owed;           /* there was something to see since it was read */
+#ifdef HAS_MALLINFO
+    Malloc malloc;
+#endif
 
     pthread_mutex_t visiting; /* never waited for; only without a GIL is it ever taken */
     int64_t peak, modules, loaded, unloaded, waits, waited, longest_wait, visits, visit_time, longest_visit;
@@ -135,6 +137,18 @@ program_cpu(void)
     return vmscope_clock(CLOCK_PROCESS_CPUTIME_ID) - vmscope_own_cpu();
 }
 
+#ifdef HAS_MALLINFO
+static void
+read_malloc(Sampler *self)
+{
+    if (vmscope_read_malloc(&self->malloc) == 0) {
+        put(self, MALLOC_USED, self->malloc.used);
+        put(self, MALLOC_CAPACITY, self->malloc.capacity);
+        put(self, MALLOC_MAPPED, self->malloc.mapped);
+    }
+}
+#endif
+
 /* What takes longer the larger the process is. */
 static void
 read_slow(Sampler *self, Thread *thread)
@@ -158,10 +172,8 @@ read_slow(Sampler *self, Thread *thread)
     }
 #endif
 #ifdef HAS_MALLINFO
-    struct mallinfo2 heap = mallinfo2();
-    put(self, MALLOC_USED, (int64_t)(heap.uordblks + heap.hblkhd));
-    put(self, MALLOC_CAPACITY, (int64_t)(heap.arena + heap.hblkhd));
-    put(self, MALLOC_MAPPED, (int64_t)heap.hblkhd);
+    self->malloc.due = thread == NULL ? 0 : self->malloc.due;
+    read_malloc(self);
 #endif
     int64_t pause = (vmscope_clock(CLOCK_THREAD_CPUTIME_ID) - start) * SLOW_FACTOR;
     self->slow_due = vmscope_now() + (pause > SLOW_PERIOD ? pause : SLOW_PERIOD);
@@ -177,6 +189,11 @@ read_owed(Sampler *self)
         read_slow(self, &self->thread);
         put(self, OWN_CPU, vmscope_own_cpu());
     }
+#ifdef HAS_MALLINFO
+    if (self->malloc.owed) {
+        read_malloc(self);
+    }
+#endif
     pthread_mutex_unlock(&self->reading);
 }
 

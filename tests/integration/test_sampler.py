@@ -1,0 +1,76 @@
+"""What the sampler leaves undone so that the program does not wait for it."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable
+
+import pytest
+
+import vmscope
+from tests.support import Child, python_command
+from vmscope import native
+
+PROGRAM = """
+import ctypes, sys, threading, time
+import vmscope
+vmscope.start("-XX:PerfDataSamplingInterval=20")
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in
+                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
+if mallinfo2: mallinfo2.restype = Info
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+kept = []
+print("ready", flush=True)
+for line in sys.stdin:
+    print(repr(eval(line)), flush=True)
+"""
+USED = "python.memory.malloc.used"
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "it did not come in time"
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin does not ask malloc")
+def test_malloc_is_not_asked_while_it_has_very_many_free_chunks() -> None:
+    """It would go through all of them with its lock held: 80 ms with these, in which the program stands."""
+    with Child(python_command(PROGRAM)) as child:
+        child.read_until(b"ready\n")
+        vm = vmscope.vm(child.pid)
+        if USED not in vm.values():
+            pytest.skip("no mallinfo2")
+
+        def used() -> int:
+            return int(vm.values()[USED])
+
+        def truth() -> dict[str, int]:
+            shown: dict[str, int] = ast.literal_eval(
+                child.ask("[{'used': i.uordblks + i.hblkhd, 'chunks': i.ordblks} for i in [mallinfo2()]][0]")
+            )
+            return shown
+
+        child.ask("kept.extend(bytearray(600 + i % 50) for i in range(1_000_000))")
+        child.ask("burn(0.3)")
+        _until(lambda: abs(used() - truth()["used"]) < 10_000_000)
+        child.ask("exec('del kept[::2]')")
+        assert truth()["chunks"] > 400_000
+        seen = set()
+        for _ in range(10):  # at work, and at rest
+            child.ask("burn(0.1)")
+            time.sleep(0.1)
+            seen.add(used())
+        time.sleep(1)
+        assert len({*seen, used()}) <= 2, "it was asked at most once, while these were made"
+        child.ask("[kept.clear(), burn(0.05)]")
+        _until(lambda: abs(used() - truth()["used"]) < 1_000_000)
+        assert truth()["chunks"] < 10_000
+        assert child.stop() == 0
