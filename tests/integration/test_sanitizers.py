@@ -14,7 +14,14 @@ ROOT = Path(__file__).parents[2]
 LIMIT = 240  # seconds, on a busy machine; some 20 on an idle one
 UNIT = ROOT / "tests" / "unit"
 CHOSEN = "not python and not counts_are_gc_s_own"  # the extension's; times mean nothing here
-TESTS = ("test_native_*.py", "test_labels.py", "test_reader_mapping.py", "test_wire_scan.py", "test_region.py")
+TESTS = (
+    "test_native_*.py",
+    "test_tool_events.py",
+    "test_labels.py",
+    "test_reader_mapping.py",
+    "test_wire_scan.py",
+    "test_region.py",
+)
 
 
 @pytest.mark.timeout(LIMIT + 60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -1184,6 +1185,32 @@ def test_what_is_used_up(vm: Host) -> None:
         ("heap", 3, "MemoryError"),
         ("both", 5, "can't start new thread"),
     ]
+
+
+# -- dumps ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGQUIT"), reason="this system has no SIGQUIT")
+def test_a_dump_is_asked_for_by_signal(vm: Host) -> None:
+    theirs = signal.getsignal(signal.SIGQUIT)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    log: list[str] = []
+    try:
+        env = vm.get_env()
+        env.set_event_callbacks({Event.DATA_DUMP_REQUEST: lambda env: log.append("dump")})
+        env.set_event_notification_mode(True, Event.DATA_DUMP_REQUEST)
+        signal.raise_signal(signal.SIGQUIT)
+        signal.raise_signal(signal.SIGQUIT)
+        assert log == ["dump", "dump"]
+        env.dispose_environment()
+        assert signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL
+        signal.signal(signal.SIGQUIT, signal.SIG_IGN)  # somebody else's
+        env = vm.get_env()
+        env.set_event_callbacks({Event.DATA_DUMP_REQUEST: lambda env: log.append("dump")})
+        env.set_event_notification_mode(True, Event.DATA_DUMP_REQUEST)
+        assert signal.getsignal(signal.SIGQUIT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGQUIT, theirs)
 
 
 # -- collections --------------------------------------------------------------------------------------

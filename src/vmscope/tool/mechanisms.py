@@ -6,6 +6,7 @@ import gc
 import sys
 
 from vmscope.tool.births import Births
+from vmscope.tool.dumps import Dumps
 from vmscope.tool.events import Event, bit
 from vmscope.tool.extensions import Extension
 from vmscope.tool.loading import Loading
@@ -28,6 +29,7 @@ def install(host: Host) -> None:
     host.add_mechanism(Locks())
     host.add_mechanism(Loading())
     host.add_mechanism(host.watches)
+    host.add_mechanism(Dumps())
 
 
 class Collections:
