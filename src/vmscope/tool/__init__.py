@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from vmscope.tool.events import Event
     from vmscope.tool.extensions import Extension
     from vmscope.tool.host import Host, vm
-    from vmscope.tool.threads import Thread
+    from vmscope.tool.thread_state import ThreadState
+    from vmscope.tool.threads import Thread, ThreadGroup
+    from vmscope.tool.verbose import VerboseFlag
 
 __all__ = [
     "Agent",
@@ -38,7 +40,10 @@ __all__ = [
     "Host",
     "Phase",
     "Thread",
+    "ThreadGroup",
+    "ThreadState",
     "ToolError",
+    "VerboseFlag",
     "Version",
     "capability_sets",
     "link_agent",
@@ -57,7 +62,9 @@ _HOMES = {
     "events": ("Event",),
     "extensions": ("Extension",),
     "host": ("Host", "vm"),
-    "threads": ("Thread",),
+    "thread_state": ("ThreadState",),
+    "threads": ("Thread", "ThreadGroup"),
+    "verbose": ("VerboseFlag",),
 }
 
 
