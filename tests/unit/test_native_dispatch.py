@@ -236,6 +236,25 @@ def test_an_interrupt_is_the_programs_and_the_others_are_still_called(native: An
     assert env.failures == {}
 
 
+def test_what_an_environment_raises_again_is_the_programs(native: Any) -> None:
+    calls: list[str] = []
+    error = TimeoutError()
+
+    class Hands(Env):
+        def failed(self, event: int, error: BaseException) -> None:
+            raise error
+
+    def raises(*_: object) -> None:
+        raise error
+
+    relay = native.Relay(65, "entry", here, OWN)
+    relay.listen((row(Hands(), raises), row(Env(), lambda *_: calls.append("called"))))
+    with pytest.raises(TimeoutError) as found:
+        relay(CODE, 0)
+    assert found.value is error
+    assert calls == ["called"]
+
+
 def test_a_call_that_went_well_forgets_failures(native: Any) -> None:
     env = Env()
     fails = [True, True, False, True]

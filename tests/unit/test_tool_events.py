@@ -515,6 +515,28 @@ def test_an_interrupt_in_a_callback_is_the_programs(vm: Host) -> None:
     assert agent.env.failures == {}
 
 
+def test_what_a_signals_handler_raises_is_the_programs(vm: Host) -> None:
+    """A handler runs wherever the main thread is, in an agent's callback too."""
+    agent = Agent(vm)
+
+    def signalled(env: Environment, thread: threads.Thread, method: CodeType) -> None:
+        if method is leaf.__code__:
+            signal.raise_signal(signal.SIGINT)
+
+    def handler(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        agent.env.set_event_callbacks({ENTRY: signalled})
+        agent.on(ENTRY)
+        with pytest.raises(TimeoutError):
+            outer()
+        assert agent.env.failures == {}
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_callback_that_runs_code(vm: Host) -> None:
     agent = Agent(vm)
 

@@ -217,30 +217,32 @@ hears(const Listener *listener, PyObject *thread)
 
 /* -- dispatch ------------------------------------------------------------------------------------ */
 
-/* A callback raised: a KeyboardInterrupt is kept for the program, the first of them; all else is the environment's. */
+/* A callback raised: a KeyboardInterrupt is kept for the program, the first of them; all else is the environment's,
+ * which raises it again when it is not for it. */
 static __attribute__((cold)) void
 callback_failed(Relay *self, Listener *listener, PyObject **interrupt)
 {
-    for (int told = 0; PyErr_Occurred(); told = 1) {
+    PyObject *told = NULL; /* what the environment was told of: raised again, it is the program's */
+    while (PyErr_Occurred()) {
         PyObject *error = raised();
-        if (PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
+        if (error == told || PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
             if (*interrupt == NULL) {
-                *interrupt = error;
-                return;
+                *interrupt = Py_NewRef(error);
             }
         }
-        else if (told) { /* the environment could not even log it */
-            raise_again(error);
+        else if (told != NULL) { /* the environment could not even log it */
+            raise_again(Py_NewRef(error));
             PyErr_WriteUnraisable((PyObject *)self);
-            return;
         }
         else {
             listener->failing = 1;
+            told = Py_NewRef(error);
             PyObject *done = PyObject_CallMethod(listener->environment, "failed", "OO", self->event, error);
             Py_XDECREF(done);
         }
         Py_DECREF(error);
     }
+    Py_XDECREF(told);
 }
 
 /* It went well: earlier failures do not count any more. */

@@ -72,7 +72,7 @@ class Relay:
             arguments = arguments[0], False, arguments[2]
         elif self._shape == "unwind":
             arguments = arguments[0], True, None
-        interrupt: KeyboardInterrupt | None = None
+        interrupt: BaseException | None = None
         for listener in begun:
             now = self._listeners
             if now is not begun:
@@ -83,7 +83,7 @@ class Relay:
             if _hears(listener, thread):
                 try:
                     self._call(listener, thread, arguments)
-                except KeyboardInterrupt as error:
+                except BaseException as error:
                     interrupt = interrupt or error
         if interrupt is not None:
             raise interrupt
@@ -100,6 +100,8 @@ class Relay:
             except KeyboardInterrupt:
                 raise
             except BaseException as second:
+                if second is error:  # it was not for the environment
+                    raise
                 unraisable(second, self)
         else:
             environment.failures.pop(self._event, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmscope.tool import events
+from vmscope.tool import events, signals
 from vmscope.tool.capabilities import Capability
 from vmscope.tool.codes import Phase
 
@@ -98,9 +98,14 @@ class Base:
         return result
 
     def failed(self, event: Event | Extension, error: BaseException) -> None:
-        """Logs what a callback raised; the tenth time in a row disables its event for this environment."""
+        """Logs what a callback raised; the tenth time in a row disables its event for this environment.
+
+        Raises it again, when it is not the callback's: a signal came meanwhile, and its handler raised it.
+        """
         import logging
 
+        if signals.from_handler(error):
+            raise error
         with self.host.lock:
             count = self.failures[event] = self.failures.get(event, 0) + 1
             over = count == FAILURES
