@@ -74,3 +74,36 @@ def test_malloc_is_not_asked_while_it_has_very_many_free_chunks() -> None:
         _until(lambda: abs(used() - truth()["used"]) < 1_000_000)
         assert truth()["chunks"] < 10_000
         assert child.stop() == 0
+
+
+CROWD = """
+threading.stack_size(1 << 17)
+leave = threading.Event()
+crowd = [threading.Thread(target=leave.wait, daemon=i % 2 == 0) for i in range(400)]
+for thread in crowd: thread.start()
+"""
+
+
+def test_many_threads_are_counted_seldom_and_at_rest_too(implementation: str) -> None:
+    with Child(python_command(PROGRAM)) as child:
+        child.read_until(b"ready\n")
+        vm = vmscope.vm(child.pid)
+
+        def shown() -> list[object]:
+            values = vm.values()
+            return [values[f"python.threads.{key}"] for key in ("live", "daemon", "started")]
+
+        child.ask(f"[exec({CROWD!r}), burn(0.1)]")
+        _until(lambda: shown() == [401, 200, 401])  # at rest
+        time.sleep(1)
+        visits = int(vm.values()["vmscope.sampler.visits"])
+        time.sleep(6)
+        assert int(vm.values()["vmscope.sampler.visits"]) - visits <= 1, "none without a change"
+        child.ask("exec('leave.set()\\nfor thread in crowd: thread.join()')")
+        changes = set()
+        for _ in range(20):
+            child.ask("burn(0.05)")
+            changes.add((shown()[0], shown()[1]))
+        assert len(changes) <= 3, "counted at each visit"
+        _until(lambda: shown() == [1, 0, 401])
+        assert child.stop() == 0

@@ -15,6 +15,8 @@
 #define IDLE_CPU 50000         /* ns of the program's CPU that are not worth a visit */
 #define SLOW_PERIOD (250 * MS) /* what takes longer the more there is: four times a second at most, */
 #define SLOW_FACTOR 200        /* and a pause of so many times its CPU time, hence 0.5 % of a core */
+#define CROWD 100              /* threads: more */
+#define CROWD_PERIOD (5000LL * MS) /* are counted so often at most */
 #define SMOOTHING 0.125        /* weight of a visit in the contention estimate */
 
 #if !defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000 /* 3.14 has another collector */
@@ -108,6 +110,9 @@ typedef struct {
     pthread_mutex_t visiting; /* never waited for; only without a GIL is it ever taken */
     int64_t peak, modules, loaded, unloaded, waits, waited, longest_wait, visits, visit_time, longest_visit;
     int64_t switch_interval;
+    int64_t live, started, running, active; /* threads, as last counted; by which a change is seen */
+    _Atomic int64_t crowd_due;              /* when to count many again */
+    _Atomic int crowd_owed;                 /* there was a change since they were counted */
     double contended, observed; /* smoothed: the waits beyond a switch interval, and all there was */
 } Sampler;
 
@@ -267,11 +272,10 @@ loaded(PyObject *modules, const char *module, const char *variable)
 }
 
 static int64_t
-count_daemons(PyObject *modules)
+count_daemons(PyObject *active)
 {
     int64_t count = 0;
-    PyObject *active = loaded(modules, "threading", "_active");
-    PyObject *threads = active != NULL && PyDict_CheckExact(active) ? PyDict_Values(active) : NULL;
+    PyObject *threads = active != NULL ? PyDict_Values(active) : NULL;
     PyObject *name = threads != NULL ? PyUnicode_InternFromString("_daemonic") : NULL;
     for (Py_ssize_t i = 0; name != NULL && i < PyList_GET_SIZE(threads); i++) {
         PyObject *daemon = PyObject_GenericGetAttr(PyList_GET_ITEM(threads, i), name); /* no __getattribute__ */
@@ -280,9 +284,19 @@ count_daemons(PyObject *modules)
     }
     Py_XDECREF(name);
     Py_XDECREF(threads);
-    Py_XDECREF(active);
     PyErr_Clear();
     return count;
+}
+
+/* Threads that _thread started and that run. */
+static int64_t
+count_running(Sampler *self)
+{
+    PyObject *count = PyObject_CallNoArgs(self->count_threads);
+    int64_t running = count == NULL ? 0 : PyLong_AsLongLong(count);
+    Py_XDECREF(count);
+    PyErr_Clear();
+    return running;
 }
 
 /* The program's threads; this one of ours is not among them. */
@@ -290,11 +304,7 @@ static int64_t
 count_live(Sampler *self)
 {
 #ifdef Py_GIL_DISABLED /* the list of thread states changes while it is walked */
-    PyObject *count = PyObject_CallNoArgs(self->count_threads);
-    int64_t live = count == NULL ? 0 : PyLong_AsLongLong(count);
-    Py_XDECREF(count);
-    PyErr_Clear();
-    return live + 1; /* the main one, which nobody started */
+    return self->running + 1; /* the main one, which nobody started */
 #else
     int64_t live = -1;
     for (PyThreadState *state = PyInterpreterState_ThreadHead(self->interpreter); state != NULL;
@@ -305,17 +315,40 @@ count_live(Sampler *self)
 #endif
 }
 
+/* To count many takes long; so that is not done at each visit. */
+static void
+count_threads(Sampler *self, PyObject *active)
+{
+    int64_t now = vmscope_now();
+    if (self->live > CROWD && now < self->crowd_due) {
+        return;
+    }
+    self->live = count_live(self);
+    self->peak = self->live > self->peak ? self->live : self->peak;
+    self->crowd_due = now + CROWD_PERIOD;
+    self->crowd_owed = 0;
+    put(self, THREADS_LIVE, self->live);
+    put(self, THREADS_PEAK, self->peak);
+    put(self, THREADS_DAEMON, count_daemons(active));
+}
+
 /* `own` is a thread state of ours, and the last one that was made: its number is how many there ever were. */
 static void
 read_threads(Sampler *self, PyObject *modules, PyThreadState *own)
 {
-    int64_t live = count_live(self);
-    self->peak = live > self->peak ? live : self->peak;
-    put(self, THREADS_LIVE, live);
-    put(self, THREADS_PEAK, self->peak);
-    put(self, THREADS_DAEMON, count_daemons(modules));
     int64_t started = (int64_t)PyThreadState_GetID(own) - atomic_load(&vmscope_own_states);
     put(self, THREADS_STARTED, started - atomic_load(&states_before));
+    PyObject *found = loaded(modules, "threading", "_active");
+    PyObject *active = found != NULL && PyDict_CheckExact(found) ? found : NULL;
+    int64_t running = count_running(self), known = active != NULL ? PyDict_Size(active) : 0;
+    if (started != self->started || running != self->running || known != self->active) {
+        self->crowd_owed = 1;
+    }
+    self->started = started;
+    self->running = running;
+    self->active = known;
+    count_threads(self, active);
+    Py_XDECREF(found);
 }
 
 static void
@@ -441,6 +474,9 @@ sampler_body(PyObject *object)
                 self->contended = self->observed = 0;
                 put(self, GIL_CONTENTION, 0);
                 read_owed(self);
+                if (self->crowd_owed && vmscope_now() >= self->crowd_due) {
+                    visit(self);
+                }
                 pause = pause * 2 < idle ? pause * 2 : idle;
             }
         }

@@ -28,6 +28,7 @@ SAMPLED = (
 _IDLE_INTERVAL = 500_000_000  # ns
 _IDLE_CPU = 1_000_000  # ns: this thread's own waking up costs more than the native one's
 _SLOW_FACTOR, _SLOW_PERIOD = 200, 250_000_000
+_CROWD, _CROWD_PERIOD = 100, 5_000_000_000  # more threads are counted seldom
 _SMOOTHING = 0.125
 
 
@@ -47,6 +48,8 @@ class Sampler(Thread):
         self._interval = self._delay = self._program_cpu = self._slow_due = 0
         self._slow_owed = False
         self._peak = self._started = self._live = 0
+        self._crowd_due, self._crowd = 0, (0, 0, 0)
+        self._crowd_owed = False
         self._modules = self._loaded = self._unloaded = 0
         self._waits = self._waited = self._longest_wait = 0
         self._visits = self._visit_time = self._longest_visit = 0
@@ -86,6 +89,8 @@ class Sampler(Thread):
                 self._contended = self._observed = 0.0
                 self._put("gil.contention", 0)
                 self._read_owed()
+                if self._crowd_owed and monotonic_ns() >= self._crowd_due:
+                    self._visit()
                 pause = min(pause * 2, idle)
 
     def _visit(self) -> None:
@@ -181,9 +186,14 @@ class Sampler(Thread):
         self._started += max(0, live - self._live)
         self._live = live
         self._peak = max(self._peak, live)
-        threading = sys.modules.get("threading")
-        daemons = 0 if threading is None else sum(thread._daemonic for thread in tuple(threading._active.values()))
         self._put("threads.live", live)
         self._put("threads.peak", self._peak)
-        self._put("threads.daemon", daemons)
         self._put("threads.started", self._started)
+        active = getattr(sys.modules.get("threading"), "_active", {})
+        crowd = live, self._started, len(active)
+        self._crowd_owed |= crowd != self._crowd
+        self._crowd = crowd
+        now = monotonic_ns()
+        if len(active) <= _CROWD or now >= self._crowd_due:
+            self._crowd_due, self._crowd_owed = now + _CROWD_PERIOD, False
+            self._put("threads.daemon", sum(thread._daemonic for thread in tuple(active.values())))
