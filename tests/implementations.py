@@ -7,13 +7,26 @@ from typing import Any
 
 import pytest
 
-from vmscope.native import collector, dispatch, gate, histogram, later, mirror, slots, states, tally, thread, walk
+from vmscope.native import (
+    collector,
+    dispatch,
+    gate,
+    histogram,
+    later,
+    mirror,
+    slots,
+    states,
+    tally,
+    thread,
+    tracked,
+    walk,
+)
 
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",
     **{
         name: getattr(module, name)
-        for module in (slots, histogram, thread, later, mirror, collector, dispatch, gate, states, tally, walk)
+        for module in (slots, histogram, thread, later, mirror, collector, dispatch, gate, states, tally, tracked, walk)
         for name in module.__all__
     },
 )

@@ -32,6 +32,7 @@ if not _wanted:
     from vmscope.native.slots import *  # noqa: F403
     from vmscope.native.tally import *  # noqa: F403
     from vmscope.native.thread import *  # noqa: F403
+    from vmscope.native.tracked import *  # noqa: F403
     from vmscope.native.walk import *  # noqa: F403
 
     IMPLEMENTATION = "python"

@@ -187,6 +187,10 @@ class Gate:
     def __new__(cls, own: str, /) -> Gate: ...
     def __call__(self, code: CodeType, /, *_: object) -> None: ...
 
+# -- tracked
+
+def tracked_objects(kind: type | None, /) -> list[object]: ...
+
 # -- tally
 
 @final

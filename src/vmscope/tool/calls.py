@@ -233,6 +233,7 @@ CHECKS: dict[str, Check] = {
     "bool": one_of((0, 1), IllegalArgument),
     "event": one_of(KINDS, InvalidEventType),
     "error": one_of(frozenset(Error), IllegalArgument),
+    "filter": one_of((1, 2, 3), IllegalArgument),
     "count": whole(32, low=0),
     "int": whole(32),
     "long": whole(64),

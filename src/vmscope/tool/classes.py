@@ -16,6 +16,7 @@ from vmscope.tool.structs import ConstantPool
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from vmscope.tool.anatomy import Method
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 VERIFIED, PREPARED, INITIALIZED, ARRAY = 1, 2, 4, 16
 PUBLIC, PRIVATE, FINAL, INTERFACE, IS_ABSTRACT, SYNTHETIC, ENUM = 0x1, 0x2, 0x10, 0x200, 0x400, 0x1000, 0x4000
 
-ARRAYS = ("builtins", "list"), ("builtins", "tuple"), ("builtins", "bytes"), ("builtins", "bytearray")
-LATER_ARRAYS = ("array", "array"), ("_ctypes", "Array")  # looked at where their modules are imported
+ARRAYS = list, tuple, bytes, bytearray
+LATER_ARRAYS = ("array", "array"), ("_ctypes", "Array")
 
 
 class Classes(Base):
@@ -217,8 +218,21 @@ def is_plain(klass: type) -> bool:
 
 
 def is_array(klass: type) -> bool:
-    names = (*ARRAYS, *LATER_ARRAYS)
-    return any((anatomy.module_name(base), anatomy.qualname(base)) in names for base in anatomy.mro(klass))
+    return issubclass(klass, array_classes())
+
+
+def array_classes() -> tuple[Any, ...]:
+    """Those whose modules are imported."""
+    modules = [(sys.modules.get(module), name) for module, name in LATER_ARRAYS]
+    return *ARRAYS, *(getattr(module, name) for module, name in modules if module is not None)
+
+
+def array_length(thing: object) -> int:
+    """How many elements it has; -1 for what is of no array class. A derived class's own `__len__` is not asked."""
+    for base in array_classes():
+        if issubclass(type(thing), base):
+            return int(base.__len__(thing))
+    return -1
 
 
 def source_file(klass: type) -> str | None:

@@ -10,6 +10,7 @@ from vmscope.tool.classes import Classes
 from vmscope.tool.extensions import Extensions
 from vmscope.tool.fields import Fields
 from vmscope.tool.general import General
+from vmscope.tool.heap import Heap
 from vmscope.tool.impossible import Impossible
 from vmscope.tool.local_variables import LocalVariables
 from vmscope.tool.methods import Methods
@@ -47,6 +48,7 @@ class Environment(
     Methods,
     Modules,
     Redefinition,
+    Heap,
     Impossible,
 ):
     """Made by `get_env`, in creation order; done with after `dispose_environment`.

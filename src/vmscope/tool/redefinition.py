@@ -7,11 +7,11 @@ code, in which the body of the class is found by its name; the body is not run, 
 from __future__ import annotations
 
 import dis
-import gc
 import weakref
 from collections.abc import Sequence
 from types import CodeType, FunctionType
 
+from vmscope import native
 from vmscope.tool import anatomy, classfile
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
@@ -179,9 +179,9 @@ def own_functions(klass: type, holders: Holders) -> list[FunctionType]:
 def functions_by_code() -> Holders:
     """Every function there is, by the id of its code."""
     holders: Holders = {}
-    for each in gc.get_objects():
-        if type(each) is FunctionType:
-            holders.setdefault(id(each.__code__), []).append(each)
+    for each in native.tracked_objects(FunctionType):
+        assert isinstance(each, FunctionType)
+        holders.setdefault(id(each.__code__), []).append(each)
     return holders
 
 
