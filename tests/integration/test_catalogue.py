@@ -10,6 +10,7 @@ import ctypes
 import functools
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -268,7 +269,11 @@ def flags(subject: Subject) -> None:
 
 @check("sun.rt.jvmCapabilities")
 def capabilities(subject: Subject) -> None:
-    assert re.fullmatch("[01]{64}", subject.value("sun.rt.jvmCapabilities"))
+    """Whoever attaches sends SIGQUIT: so the first says whether the kernel knows a handler for that."""
+    caught = re.search(r"^SigCgt:\s+(\w+)$", Path(f"/proc/{subject.pid}/status").read_text(), re.MULTILINE)
+    assert caught
+    attachable = int(caught[1], 16) >> (signal.SIGQUIT - 1) & 1
+    assert subject.value("sun.rt.jvmCapabilities") == f"{attachable}" + "0" * 63
 
 
 # -- time -----------------------------------------------------------------------------------------
@@ -384,14 +389,15 @@ for g in range(3):
 
 @check("python.gc.generation.2.objects")
 def long_lived(subject: Subject) -> None:
-    name = "python.gc.generation.2.objects"
-    before = subject.ask("gc.collect() or len(gc.get_objects(2))")
-    subject.until_near(name, lambda: before, 0.02)
+    name, source = "python.gc.generation.2.objects", "len(gc.get_objects(2))"
+    before = subject.ask(f"[gc.collect(), {source}][1]")
+    subject.until_near(name, lambda: subject.ask(source), 0.02, 500)
     subject.do("kept.extend([] for _ in range(300_000)); gc.collect(1)")  # or earlier: what survives that goes there
-    subject.until_near(name, lambda: subject.ask("len(gc.get_objects(2))"), 0.02)
+    subject.until_near(name, lambda: subject.ask(source), 0.02, 500)
     assert subject.value(name) - before > 290_000
     subject.do("kept.clear(); gc.collect()")
-    subject.until_near(name, lambda: before, 0.02)
+    subject.until_near(name, lambda: subject.ask(source), 0.02, 500)
+    assert abs(subject.value(name) - before) < 5_000
 
 
 @check("python.gc.longestPause")
@@ -624,18 +630,20 @@ def switch_interval(subject: Subject) -> None:
 
 @check("python.gil.waits", "python.gil.waitTime", "python.gil.longestWait")
 def gil_waits(subject: Subject, name: str) -> None:
-    """With one busy thread each wait lasts for a switch interval, which is long here."""
+    """With one busy thread each wait lasts for a switch interval, which is longer here than any wait before."""
     before, began = subject.vm.values(), time.monotonic_ns()
-    subject.do("sys.setswitchinterval(0.03); burn(0.8); sys.setswitchinterval(0.005)")
-    subject.until(lambda: int(subject.value(name)) > int(before[name]) or name.endswith("longestWait"))
-    time.sleep(0.2)
+    interval = int(before["python.gil.longestWait"]) / 1e9 + 0.03
+    subject.do(f"sys.setswitchinterval({interval}); burn({10 * interval + 0.5}); sys.setswitchinterval(0.005)")
+    subject.until(lambda: int(subject.value(name)) > int(before[name]))
+    time.sleep(0.6)  # the mirror's next visit: all of these are there
     after, passed = subject.vm.values(), time.monotonic_ns() - began
     waits, waited = (
         int(after[f"python.gil.{key}"]) - int(before[f"python.gil.{key}"]) for key in ("waits", "waitTime")
     )
+    longest = int(after["python.gil.longestWait"])
     assert 3 <= waits <= int(after["vmscope.sampler.visits"]) - int(before["vmscope.sampler.visits"])
-    assert 0.1e9 <= waited <= passed
-    assert 0.025e9 <= int(after["python.gil.longestWait"]) <= passed or int(before["python.gil.longestWait"]) > passed
+    assert 0.95e9 * interval <= longest <= waited <= passed
+    assert waited >= 3 * 0.5e9 * interval, "of three waits, which are half as long at least"
 
 
 @check("python.gil.contention")
@@ -654,6 +662,15 @@ def gil_contention(subject: Subject) -> None:
 # -- the process ----------------------------------------------------------------------------------
 
 USAGE = "resource.getrusage(resource.RUSAGE_SELF)"
+READ_FROM_DISK = """
+import tempfile
+with tempfile.TemporaryFile() as file:
+    file.write(bytes(1 << 20)); file.flush(); os.fsync(file.fileno())
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as m:
+        m.madvise(mmap.MADV_RANDOM)
+        sum(m[::mmap.PAGESIZE])
+"""
 
 
 @check(
@@ -671,11 +688,13 @@ def usage(subject: Subject, name: str) -> None:
         "voluntary": (f"{USAGE}.ru_nvcsw", "for _ in range(100): time.sleep(0.001)"),
         "involuntary": (f"{USAGE}.ru_nivcsw", "burn(0.2)"),
         "minor": (f"{USAGE}.ru_minflt", "m = mmap.mmap(-1, 1 << 24); m.write(bytes(1 << 24)); m.close()"),
-        "major": (f"{USAGE}.ru_majflt", "pass"),
+        "major": (f"{USAGE}.ru_majflt", READ_FROM_DISK),
     }[name.rpartition(".")[2]]
-    before = subject.value(name)
+    before, own = subject.value(name), subject.ask(source)
     subject.bracketed(name, source, drive, 2000 if ".cpu." in name else 0)  # floats of microseconds
-    least = {"user": 50_000_000, "system": 1_000_000, "voluntary": 100, "minor": 100}.get(name.rpartition(".")[2], 0)
+    if name.endswith("major") and subject.ask(source) == own:
+        pytest.skip("temporary files are in memory here")
+    least = {"user": 50_000_000, "system": 1_000_000, "involuntary": 0}.get(name.rpartition(".")[2], 100)
     assert subject.value(name) - before >= least
 
 
@@ -770,14 +789,26 @@ def visits(subject: Subject) -> None:
 
 @check("vmscope.sampler.visitTime", "vmscope.sampler.longestVisit")
 def visit_time(subject: Subject, name: str) -> None:
-    """Between nothing and what the sampler's thread used; the longest is no shorter than the mean."""
-    subject.do("burn(0.3)")
-    time.sleep(0.6)
-    values = subject.vm.values()
-    total, longest, count = (int(values[f"vmscope.sampler.{key}"]) for key in ("visitTime", "longestVisit", "visits"))
-    assert count > 0
-    assert total / count <= longest <= total
-    assert 1000 < total / count < (1_000_000 if subject.implementation == "c" else 20_000_000)
+    """Some instructions at least; the longest no shorter than the mean. One of some means is what a quiet machine has;
+    the twin's visits read files too, and give the GIL away for that.
+    """
+    most = 100_000 if subject.implementation == "c" else 20_000_000
+    means: list[float] = []
+    while not means or min(means) > most:
+        assert len(means) < 6, means
+        before = subject.vm.values()
+        subject.do("burn(0.3)")
+        time.sleep(0.6)
+        after = subject.vm.values()
+        (old, _, seen), (total, longest, count) = (
+            [int(values[f"vmscope.sampler.{key}"]) for key in ("visitTime", "longestVisit", "visits")]
+            for values in (before, after)
+        )
+        assert count > seen
+        means.append((total - old) / (count - seen))
+        assert total / count <= longest <= total
+        assert 1000 < means[-1] <= longest
+    assert int(after[name]) >= means[-1]
 
 
 @check("vmscope.cpu")
