@@ -26,6 +26,7 @@ from vmscope.tool.errors import (
     InvalidClassFormat,
     MustPossessCapability,
     NamesDontMatch,
+    NotFound,
     NullPointer,
     RedefinitionMethodAdded,
     RedefinitionMethodDeleted,
@@ -180,6 +181,19 @@ def test_running_frames_keep_their_code(env: Environment, shop: Any) -> None:
     assert not env.is_method_obsolete(shop.Shop.numbers.__code__)
     assert shop.Shop.price.__code__ is same, "an equivalent method stays what it was"
     assert not env.is_method_obsolete(same)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="breakpoints need sys.monitoring")
+def test_breakpoints_of_replaced_code_are_gone(env: Environment, shop: Any) -> None:
+    replaced, kept = shop.Shop.hello.__wrapped__.__wrapped__.__code__, shop.Shop.price.__code__
+    for code in (replaced, kept):
+        env.set_breakpoint(code, 0)
+    new = SHOP.replace("old", "new")
+    path = shop.__file__
+    env.redefine_classes([ClassDefinition(shop.Shop, compile(new, path, "exec", dont_inherit=True))])
+    with pytest.raises(NotFound):
+        env.clear_breakpoint(replaced, 0)
+    env.clear_breakpoint(kept, 0)
 
 
 def test_obsolete_code_is_not_kept(env: Environment, shop: Any) -> None:

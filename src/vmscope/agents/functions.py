@@ -5,9 +5,10 @@ A name is `module.qualname`, as in `shop.cart.Cart.total` or `shop.cart.total.<l
 
 from __future__ import annotations
 
-import gc
 from fnmatch import fnmatchcase
 from types import CodeType, FunctionType
+
+from vmscope import native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ CO_OPTIMIZED = 1  # bodies of modules and classes are not
 def present(patterns: Sequence[str]) -> dict[CodeType, str]:
     """The functions that this process has now, by their code, with their names."""
     found: dict[CodeType, str] = {}
-    for each in gc.get_objects():
-        if type(each) is FunctionType:
+    for each in native.tracked_objects(FunctionType):
+        if isinstance(each, FunctionType):
             found.update(within(each.__code__, str(each.__globals__.get("__name__", "?")), patterns))
     return found
 

@@ -6,13 +6,13 @@ runs it too late, and counts the loop's tasks. Nothing is added to a task or to 
 
 from __future__ import annotations
 
-import gc
 import os
 from _thread import RLock, get_ident
 from contextvars import Context
 from functools import wraps
 from time import monotonic_ns
 
+from vmscope import native
 from vmscope.counters.kinds import EVENTS, NONE, TICKS
 from vmscope.instruments import log
 from vmscope.instruments._table import Patches, Table
@@ -147,7 +147,8 @@ class Loops:
 
     def _adopt(self, kind: type) -> None:
         """Those that run already, in whichever thread."""
-        for loop in gc.get_objects():
+        loop: Any
+        for loop in native.tracked_objects(None):
             if issubclass(type(loop), kind):
                 try:
                     if loop.is_running():

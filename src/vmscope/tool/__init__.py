@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from vmscope.tool.errors import ToolError
     from vmscope.tool.events import Event
     from vmscope.tool.extensions import Extension
+    from vmscope.tool.heap_types import (
+        HeapCallbacks,
+        HeapFilter,
+        IterationControl,
+        ObjectFilter,
+        PrimitiveType,
+        ReferenceKind,
+        RootKind,
+        VisitControl,
+    )
     from vmscope.tool.host import Host, vm
+    from vmscope.tool.structs import ClassDefinition
     from vmscope.tool.thread_state import ThreadState
     from vmscope.tool.threads import Thread, ThreadGroup
     from vmscope.tool.verbose import VerboseFlag
@@ -33,18 +44,27 @@ __all__ = [
     "CapabilityRules",
     "CapabilitySet",
     "CapabilitySets",
+    "ClassDefinition",
     "Environment",
     "Error",
     "Event",
     "Extension",
+    "HeapCallbacks",
+    "HeapFilter",
     "Host",
+    "IterationControl",
+    "ObjectFilter",
     "Phase",
+    "PrimitiveType",
+    "ReferenceKind",
+    "RootKind",
     "Thread",
     "ThreadGroup",
     "ThreadState",
     "ToolError",
     "VerboseFlag",
     "Version",
+    "VisitControl",
     "capability_sets",
     "link_agent",
     "load_agent",
@@ -61,7 +81,18 @@ _HOMES = {
     "errors": ("ToolError",),
     "events": ("Event",),
     "extensions": ("Extension",),
+    "heap_types": (
+        "HeapCallbacks",
+        "HeapFilter",
+        "IterationControl",
+        "ObjectFilter",
+        "PrimitiveType",
+        "ReferenceKind",
+        "RootKind",
+        "VisitControl",
+    ),
     "host": ("Host", "vm"),
+    "structs": ("ClassDefinition",),
     "thread_state": ("ThreadState",),
     "threads": ("Thread", "ThreadGroup"),
     "verbose": ("VerboseFlag",),

@@ -56,7 +56,7 @@ class Redefinition(Base):
         becomes a generator or a coroutine, or is none any more; FailsVerification for other free variables.
 
         CPython: `__code__` of the functions, also of those that decorators have hidden; ClassFileLoadHook is sent
-        before. Frames that run keep their code, which is then obsolete.
+        before. Frames that run keep their code, which is then obsolete; its breakpoints are gone.
         Differs: the body of the class is not run, so that defaults, decorators and the values of fields stay as they
         are; lambdas, and functions within functions that exist already, keep their code.
         """
@@ -93,7 +93,9 @@ class Redefinition(Base):
             for klass, data, _ in definitions:
                 _defined[id(klass)] = weakref.ref(klass, forgetting(_defined, id(klass))), data
             for code in replaced:
+                self.host.points.by_code.pop(id(code), None)
                 _obsolete[id(code)] = weakref.ref(code, forgetting(_obsolete, id(code)))
+            self.host.changed()
 
 
 def is_obsolete(code: CodeType) -> bool:
