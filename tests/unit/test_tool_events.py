@@ -99,8 +99,6 @@ def solo() -> set[Capability]:
         Capability.CAN_SUSPEND,
         Capability.CAN_GENERATE_FIELD_MODIFICATION_EVENTS,
         Capability.CAN_GENERATE_FIELD_ACCESS_EVENTS,
-        Capability.CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS,
-        Capability.CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS,
     }
 
 

@@ -127,16 +127,12 @@ def test_verbose_flags_that_there_are_not(env: Environment) -> None:
 
 
 def test_the_sampling_interval(env: Environment) -> None:
+    """Where the rules are another VM's too: CPython's hook shows objects that are yet to be made."""
     with pytest.raises(MustPossessCapability):
         env.set_heap_sampling_interval(0)
     env.add_capabilities({Capability.CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS})
-    assert env.host.sampling_interval == 512 * 1024
-    for interval in (0, 1, (1 << 31) - 1):
-        env.set_heap_sampling_interval(interval)
-        assert env.host.sampling_interval == interval
-    for wrong in (-1, 1 << 31, 1.5):
-        with pytest.raises(IllegalArgument):
-            env.set_heap_sampling_interval(wrong)  # type: ignore[arg-type]
+    with pytest.raises(NotAvailable):
+        env.set_heap_sampling_interval(0)
 
 
 # -- processors -------------------------------------------------------------------------------------

@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MONITORING = "sys.monitoring"
-TRACER = "PyRefTracer"
 OWN_CPU = "time.thread_time"
 OTHERS_CPU = "time.pthread_getcpuclockid"
 
 WHY_NOT = {
     MONITORING: "sys.monitoring came with 3.12",
-    TRACER: "PyRefTracer came with 3.13",
     OWN_CPU: "this system has no CPU clock of a thread",
     OTHERS_CPU: "this system has no CPU clock of another thread",
 }
@@ -58,7 +56,7 @@ MECHANISMS: dict[int, tuple[str, str, str]] = {
     26: ("always", "", "loaders, wrapped where they make code objects"),
     27: ("", "", "machine code of the JIT is announced to nobody"),
     28: ("onload", "", "locks made after it was taken are wrapped"),
-    29: ("always_solo", TRACER, "PyRefTracer: one slot for the process"),
+    29: ("", "", "the one hook on objects, PyRefTracer, tells of each before it is made: no agent can be given that"),
     30: ("", "", "C functions are bound when their module is made, and announced to nobody"),
     31: ("always", "", "gc.callbacks"),
     32: ("always", "", "weak references to tagged objects"),
@@ -72,7 +70,7 @@ MECHANISMS: dict[int, tuple[str, str, str]] = {
     40: ("always", MONITORING, "RAISE of `can't start new thread`"),
     41: ("onload", "", "START begins before the program's loader is set up"),
     42: ("onload", "", "loaders, wrapped before the first module of the program"),
-    43: ("always_solo", TRACER, "PyRefTracer: one slot for the process"),
+    43: ("", "", "the one hook on objects, PyRefTracer, tells of each before it is made: no agent can be given that"),
     44: ("", "", "CPython has no virtual threads"),
 }
 # fmt: on
@@ -103,8 +101,6 @@ def features() -> frozenset[str]:
     found = set()
     if hasattr(sys, "monitoring"):
         found.add(MONITORING)
-    if sys.version_info >= (3, 13) and sys.implementation.name == "cpython":
-        found.add(TRACER)
     if hasattr(time, "thread_time_ns"):
         found.add(OWN_CPU)
     if hasattr(time, "pthread_getcpuclockid"):
@@ -117,8 +113,6 @@ def features_of(version: tuple[int, int]) -> frozenset[str]:
     found = {OWN_CPU, OTHERS_CPU}
     if version >= (3, 12):
         found.add(MONITORING)
-    if version >= (3, 13):
-        found.add(TRACER)
     return frozenset(found)
 
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
             """Called, under `host.lock`, after anything changed that decides which events are sent to whom."""
 
 
-SAMPLING_INTERVAL = 512 * 1024  # bytes, on average, from one sampled allocation to the next: a JVM's default
-
 # Where a VM may go from each phase. A process that is already running when vmscope starts is LIVE at once.
 NEXT = {
     Phase.PRIMORDIAL: (Phase.ONLOAD, Phase.START, Phase.LIVE, Phase.DEAD),
@@ -69,7 +67,6 @@ class Host:
         self.environments: list[Environment] = []
         self.agents: list[Agent] = []  # those that are loaded, in the order of their loading
         self.extension_events: set[int] = set()  # those that a mechanism makes, added by it
-        self.sampling_interval = SAMPLING_INTERVAL
         self.points = Points()
         self.pops = Pops()
         self.watches = Watches()

@@ -47,13 +47,3 @@ class Settings(Base):
         Differs: OTHER is not available, where a JVM takes it and does nothing.
         """
         verbose.set_flag(flag, bool(value))
-
-    @function
-    def set_heap_sampling_interval(self, sampling_interval: int) -> None:
-        """How many bytes are allocated from one SampledObjectAlloc to the next, on average; 0: each one is sampled.
-
-        CPython: one number for the process, as in a JVM, which the tracer of allocations goes by.
-        """
-        with self.host.lock:
-            self.host.sampling_interval = sampling_interval
-            self.host.changed()
