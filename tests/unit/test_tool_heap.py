@@ -15,6 +15,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.agents import live
+from vmscope import native
 from vmscope.tool import anatomy, references
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import (
@@ -618,6 +619,9 @@ def test_no_code_of_the_program_runs(env: Environment) -> None:
     assert 77 in seen
 
 
+@pytest.mark.skipif(
+    native.IMPLEMENTATION == "python", reason="another thread may run before the twin lets go of tuples"
+)
 def test_walks_while_other_threads_run(env: Environment) -> None:
     """Objects come and go, dictionaries and lists change, tuples are being filled."""
     stop = threading.Event()

@@ -89,7 +89,8 @@ class Heap(Tagging):
 
         CPython: gc.get_referents, `__dict__` of classes, co_consts; the roots are the interpreter's classes, imported
         modules, threads, and the variables of their frames.
-        Differs: what only C code keeps alive is reached from no root.
+        Differs: what only C code keeps alive is reached from no root. To 3.12 a frame that was looked at keeps its
+        variables' values until it ends or is looked at again.
         """
         check_callbacks(callbacks)
         tags = self.tags
