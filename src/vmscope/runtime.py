@@ -97,7 +97,7 @@ class VirtualMachine:
                 self._stop()
                 raise
         if agents:
-            self._load("attach")
+            self._load_agents(early=False)
 
     def _set_flags(self, flags: Flags) -> None:
         if self._inherited:  # agents, loaded before the region, may have set properties
@@ -107,7 +107,7 @@ class VirtualMachine:
     def load_agents(self) -> None:
         """Loads the agents that the options name, before the program begins. AgentError, and then nothing runs on."""
         try:
-            self._load("start")
+            self._load_agents(early=True)
         except BaseException:
             self.stop()
             raise
@@ -117,14 +117,17 @@ class VirtualMachine:
         self._set_flags(vm_flags.parse(()))
         self.load_agents()
 
-    def _load(self, how: str) -> None:
+    def _load_agents(self, early: bool) -> None:
         """Nobody who names no agent pays for `tool`; nobody holds the lock while an agent's code runs."""
         named = self.flags.agents[self._inherited :]
         self._inherited = self.flags.inherited
         if named:
             from vmscope.tool import agents
 
-            getattr(agents, how)(named)
+            if early:
+                agents.start(named)
+            else:
+                agents.attach(named)
 
     def autostart(self) -> None:
         """start() for a program that has not called it, on a thread of our own: no word, no error."""

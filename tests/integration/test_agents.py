@@ -13,7 +13,7 @@ import pytest
 
 from tests.environment import Environment
 from tests.support import PATIENCE, Child
-from vmscope import native
+from vmscope import native, vm
 
 AGENT = """
 import os, sys
@@ -178,14 +178,25 @@ def test_a_signal_that_the_option_leaves_alone(folder: Path, number: int) -> Non
     ],
     ids=["asleep", "busy in C"],
 )
-def test_a_signal_ends_the_vm_without_an_agent_too(work: str) -> None:
+def test_a_signal_ends_the_vm_at_once_where_there_is_no_agent(work: str, tmp_path: Path) -> None:
+    saved = tmp_path / "region"
     program = f"import vmscope, time; print(vmscope.status().path, flush=True); {work}"
-    with Child([sys.executable, "-m", "vmscope", "run", "-c", program]) as child:
+    command = [sys.executable, "-m", "vmscope", "run", f"-XX:PerfDataSaveFile={saved}", "-c", program]
+    with Child(command) as child:
         path = child.readline()
         assert os.path.exists(path)
         os.kill(child.pid, signal.SIGTERM)
         assert child.process.wait(PATIENCE) == -signal.SIGTERM
         assert not os.path.exists(path)
+        assert vm(f"file:{saved}").values()["sun.rt.javaCommand"] == "-c"
+
+
+def test_a_signal_without_the_extension(folder: Path) -> None:
+    program = (
+        "import os; from vmscope import native; print(native.IMPLEMENTATION, flush=True); os.kill(os.getpid(), 15)"
+    )
+    status, lines, _ = vmscope(folder, "-pyagent:loud", "-c", program, env={"VMSCOPE_NATIVE": "0"})
+    assert (status, lines[-3:]) == (-signal.SIGTERM, ["python", "none VM_DEATH", "unload DEAD"])
 
 
 @pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin's is a handler in Python")
