@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from benchmarks import (
+    agents,
     autostart,
     events,
     fork,
@@ -38,6 +39,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "updates": updates.figures,
     "threads": threads.figures,
     "events": events.figures,
+    "agents": agents.figures,
     "peers": peers.figures,
     "running": running.figures,
     "instruments": instruments.figures,

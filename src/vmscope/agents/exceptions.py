@@ -9,6 +9,8 @@ nothing that reports the current exception. Counters, in the region:
     exceptions.caught{at="shop.cart.total:41",by="shop.cart.show:17",type="KeyError"}
     exceptions.swallowed{...}                                           as caught
 
+and the sum of each without labels.
+
 Options: `match=PATTERN`, a function that throws or catches (`shop.*`; may be repeated; default: all); `type=NAME`, only
 exceptions of this class or one below it (may be repeated); `ignore=NAME`, none of these (default: StopIteration,
 StopAsyncIteration and GeneratorExit, which are no errors); `report=on`, a table on standard error at the end.
@@ -96,6 +98,7 @@ class Exceptions:
         if self._wants(kind):
             at = origin(exception)
             if self._matches(at):
+                self.thrown.inc()
                 self.thrown.labels(type=kind.__qualname__, at=at).inc()
 
     def _on_catch(
@@ -112,11 +115,13 @@ class Exceptions:
             "by": place(trace.tb_frame, clause.line if clause else trace.tb_lineno),
         }
         if self._matches(labels["at"], labels["by"]):
+            self.caught.inc()
             self.caught.labels(**labels).inc()
             if clause is not None and clause.swallows:
                 counter = self.swallowed.labels(**labels)
                 self._seen.setdefault(tuple(labels.values()), (counter, counter.value))
                 counter.inc()
+                self.swallowed.inc()
 
     def _wants(self, kind: type[BaseException]) -> bool:
         names = {each.__qualname__ for each in kind.__mro__}

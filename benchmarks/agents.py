@@ -1,0 +1,53 @@
+"""What the agents that come with vmscope cost the code that they are not about."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+from benchmarks.events import fib, hot, live_host
+from benchmarks.measure import Figure, Sample, call, in_turns
+from vmscope.agents import exceptions, trace
+from vmscope.tool.host import Host
+
+
+def traced() -> int:
+    return 1
+
+
+def suite() -> int:
+    """Calls and a loop; it raises nothing."""
+    return fib(15) + hot(3000)
+
+
+def plain() -> Sample:
+    return call(suite, 5)()
+
+
+def with_agent(load: Callable[[Host, str], int], unload: Callable[[Host], None], options: str) -> Sample:
+    vm = live_host()
+    load(vm, options)
+    try:
+        suite()
+        return plain()
+    finally:
+        unload(vm)
+        suite()
+
+
+def figures(rounds: int) -> Iterator[Figure]:
+    if not hasattr(sys, "monitoring"):
+        return
+    cases: dict[str, Callable[[], Sample]] = {
+        "no agent": plain,
+        "`trace` on one function, code outside it": lambda: with_agent(
+            trace.agent_on_attach, trace.agent_on_unload, f"match={__name__}.traced"
+        ),
+        "`exceptions`, code that raises nothing": lambda: with_agent(
+            exceptions.agent_on_attach, exceptions.agent_on_unload, ""
+        ),
+    }
+    found = in_turns(cases, rounds)
+    base = found.pop("no agent")
+    for (name, series), limit in zip(found.items(), (1.02, 1.01), strict=True):
+        yield Figure(name, series, base, limit)
