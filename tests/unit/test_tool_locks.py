@@ -105,6 +105,60 @@ assert env.get_current_contended_monitor() is None
 """)
 
 
+def test_a_callback_that_takes_locks_itself_sets_off_no_other() -> None:
+    run("""
+lock, agents_own = threading.Lock(), threading.Lock()
+seen = []
+def contended(name):
+    def tell(env, thread, thing):
+        with agents_own:  # contended too
+            time.sleep(0.01)
+            seen.append((name, thing, env.get_current_contended_monitor(thread)))
+    return tell
+env.set_event_callbacks({event: contended(event.name) for event in (
+    Event.MONITOR_CONTENDED_ENTER, Event.MONITOR_CONTENDED_ENTERED)})
+for event in (Event.MONITOR_CONTENDED_ENTER, Event.MONITOR_CONTENDED_ENTERED):
+    env.set_event_notification_mode(True, event)
+def take():
+    with lock:
+        pass
+lock.acquire()
+others = [elsewhere(take) for _ in range(4)]
+until(lambda: len(seen) == 4)
+assert seen == [("MONITOR_CONTENDED_ENTER", lock, lock)] * 4
+lock.release()
+for other in others:
+    other.join(20)
+    assert not other.is_alive()
+assert all(thing is lock for _, thing, _ in seen), "no event of the agent's own lock"
+assert not lock.locked() and not agents_own.locked()
+""")
+
+
+@pytest.mark.parametrize("kind", ["Lock", "RLock"])
+def test_an_interrupt_that_a_callback_lets_through_leaves_no_lock_taken(kind: str) -> None:
+    run(f"""
+lock = threading.{kind}()
+def interrupted(env, thread, thing):
+    raise KeyboardInterrupt
+env.set_event_callbacks({{Event.MONITOR_CONTENDED_ENTERED: interrupted}})
+env.set_event_notification_mode(True, Event.MONITOR_CONTENDED_ENTERED)
+gone = []
+def take():
+    try:
+        lock.acquire()
+    except KeyboardInterrupt:
+        gone.append(env.get_current_contended_monitor())
+lock.acquire()
+_, other = start(take)
+until(lambda: env.get_current_contended_monitor(other) is lock)
+lock.release()
+until(lambda: gone)
+assert gone == [None]
+assert lock.acquire(timeout=5)
+""")
+
+
 def test_who_waits_to_be_notified() -> None:
     run("""
 condition = threading.Condition()

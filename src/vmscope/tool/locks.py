@@ -63,17 +63,20 @@ class MonitorLock:
 
     def _wait(self, timeout: float) -> bool:
         own = threads.current()
-        host = self._locks.host
         self.waiters.append(own)
-        own.contended = self
-        host.post(Event.MONITOR_CONTENDED_ENTER, own, self, thread=own)
+        before, own.contended = own.contended, self  # a callback that waits for a lock is within another wait
         try:
+            self._locks.tell(Event.MONITOR_CONTENDED_ENTER, own, self)
             taken = bool(self._lock.acquire(True, timeout))
         finally:
-            own.contended = None
+            own.contended = before
             self.waiters.remove(own)
         if taken:
-            host.post(Event.MONITOR_CONTENDED_ENTERED, own, self, thread=own)
+            try:
+                self._locks.tell(Event.MONITOR_CONTENDED_ENTERED, own, self)
+            except BaseException:  # the user's interrupt: who asked for the lock does not get it
+                self._lock.release()
+                raise
         return taken
 
     def _taken(self) -> None:
@@ -153,6 +156,17 @@ class Locks:
         self.host: Host
         self.depths = False
         self._made = False
+        self._telling: set[Thread] = set()
+
+    def tell(self, event: Event, own: Thread, *arguments: object) -> None:
+        """Sends an event of the calling thread. A callback sets off no other: it may need locks itself."""
+        if own in self._telling:
+            return
+        self._telling.add(own)
+        try:
+            self.host.post(event, own, *arguments, thread=own)
+        finally:
+            self._telling.discard(own)
 
     def update(self, host: Host) -> None:
         self.host = host
@@ -173,13 +187,13 @@ class Locks:
         def wait(condition: Any, timeout: float | None = None) -> bool:
             own = threads.current()
             before, own.contended = own.contended, condition
-            self.host.post(Event.MONITOR_WAIT, own, condition, int((timeout or 0) * 1000), thread=own)
+            self.tell(Event.MONITOR_WAIT, own, condition, int((timeout or 0) * 1000))
             notified = False
             try:
                 notified = bool(theirs(condition, timeout))
             finally:
                 own.contended = before
-                self.host.post(Event.MONITOR_WAITED, own, condition, not notified, thread=own)
+                self.tell(Event.MONITOR_WAITED, own, condition, not notified)
             return notified
 
         wait.__wrapped__ = theirs  # type: ignore[attr-defined]
