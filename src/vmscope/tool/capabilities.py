@@ -177,19 +177,22 @@ class CapabilityRules:
         self._flags: dict[str, bool] = dict.fromkeys((*DERIVED, "all_dependencies_are_recorded"), False)
         self.update(Phase.PRIMORDIAL)
 
-    def potential(self, current: int, prohibited: int, phase: int) -> int:
-        """What an environment that holds `current` and is denied `prohibited` could hold. WrongPhase."""
+    def potential(self, current: int, prohibited: int, phase: int, taken: int = 0) -> int:
+        """What an environment that holds `current` and is denied `prohibited` could hold. WrongPhase.
+
+        `taken`: what cannot be had alone now, for somebody outside of the interface has what it needs.
+        """
         if phase not in (Phase.ONLOAD, Phase.LIVE):
             raise WrongPhase(f"capabilities are dealt in the phases ONLOAD and LIVE, not in {Phase(phase).name}")
-        potential = self.always & ~prohibited | current | self.always_solo_remaining
+        potential = self.always & ~prohibited | current | self.always_solo_remaining & ~taken
         if phase == Phase.ONLOAD:
-            potential |= self.onload | self.onload_solo_remaining
+            potential |= self.onload | self.onload_solo_remaining & ~taken
         return potential
 
-    def add(self, current: int, prohibited: int, desired: int, phase: int) -> int:
+    def add(self, current: int, prohibited: int, desired: int, phase: int, taken: int = 0) -> int:
         """The new current set. NotAvailable, with nothing changed, when one of `desired` cannot be had. WrongPhase."""
         desired &= WHOLE_BYTES
-        absent = desired & ~self.potential(current, prohibited, phase)
+        absent = desired & ~self.potential(current, prohibited, phase, taken)
         if absent:
             names = ", ".join(capability.name for capability in CapabilitySet(bits=absent))
             raise NotAvailable(f"not available in this VM now: {names or hex(absent)}")
@@ -211,6 +214,11 @@ class CapabilityRules:
         self.always_solo_remaining |= self.always_solo & given_back
         self.onload_solo_remaining |= self.onload_solo & given_back
         return current & ~given_back
+
+    @property
+    def solo(self) -> int:
+        """What one environment at a time can hold."""
+        return self.always_solo | self.onload_solo
 
     def copy(self, current: int, into: int = 0) -> int:
         """What a caller's 16-byte struct holds afterwards that held `into`: the bytes behind the last bit stay."""

@@ -48,20 +48,24 @@ class General(Base):
         Differs: nearly everything can be had in LIVE; what a JVM has in ONLOAD only, for its optimizer's sake, too.
         """
         with self.host.lock:
-            return CapabilitySet(bits=self.host.rules.potential(self.held, self.prohibited, self.phase()))
+            taken = any_of(self.host.taken())
+            return CapabilitySet(bits=self.host.rules.potential(self.held, self.prohibited, self.phase(), taken))
 
     @function
     def add_capabilities(self, capabilities: Capabilities) -> None:
         """All of them or none: NotAvailable when one cannot be had, or another environment holds it alone.
 
         CPython: HotSpot's rules. Who holds it is said in the error and in the log.
+        Differs: what one environment at a time can hold cannot be had either while a tool outside of the \
+interface has taken what it needs: all ids of sys.monitoring, or the slot that tracemalloc takes.
         """
         desired = int(CapabilitySet(capabilities))
         with self.host.lock:
+            taken = self.host.taken() if desired & self.host.rules.solo else {}
             try:
-                self.held = self.host.rules.add(self.held, self.prohibited, desired, self.phase())
+                self.held = self.host.rules.add(self.held, self.prohibited, desired, self.phase(), any_of(taken))
             except NotAvailable as error:
-                raise self._refused(str(error), desired) from None
+                raise self._refused(str(error), desired & ~self.held, taken) from None
             self.host.changed()
 
     @function
@@ -118,15 +122,25 @@ class General(Base):
         for close in closers:
             close()
 
-    def _refused(self, message: str, desired: int) -> NotAvailable:
+    def _refused(self, message: str, desired: int, taken: dict[int, str]) -> NotAvailable:
         """The error, with the names of those who hold alone what is desired; that is logged too."""
-        solo = desired & (self.host.rules.always_solo | self.host.rules.onload_solo)
-        holders = [each for each in self.host.environments if each is not self and each.held & solo]
-        if not holders:
+        solo = desired & self.host.rules.solo
+        agents = [each for each in self.host.environments if each is not self and each.held & solo]
+        names = [each.agent or "an agent without a name" for each in agents]
+        names += [holder for bits, holder in taken.items() if bits & solo]
+        if not names:
             return NotAvailable(message)
         import logging
 
-        names = ", ".join(each.agent or "an agent without a name" for each in holders)
-        message = f"{message}; held by {names}"
+        message = f"{message}; held by {', '.join(names)}"
         logging.getLogger("vmscope.tool").warning("agent %s: %s", self.agent or "without a name", message)
-        return NotAvailable(message, hint="the holder has to relinquish it, or to dispose of its environment")
+        hint = "the holder has to relinquish it, or to dispose of its environment" if agents else "stop that tool first"
+        return NotAvailable(message, hint=hint)
+
+
+def any_of(sets: Iterable[int]) -> int:
+    """What is in at least one of them."""
+    found = 0
+    for bits in sets:
+        found |= bits
+    return found

@@ -19,6 +19,7 @@ from vmscope.tool.environment import Environment
 from vmscope.tool.errors import NotAttached, VersionNotOffered
 from vmscope.tool.events import Event, bit
 from vmscope.tool.suspension import Suspension
+from vmscope.tool.taken import taken
 from vmscope.tool.watches import Watches
 
 TYPE_CHECKING = False
@@ -128,6 +129,10 @@ class Host:
             self.enter(Phase.DEAD)
             for agent in self.agents:
                 agent.unload()
+
+    def taken(self) -> dict[int, str]:
+        """What tools outside of the interface have taken: sets of capabilities that need it, and who has it."""
+        return taken() if self._probed else {}
 
     def flags(self) -> dict[str, bool | int | str]:
         """The VM's flags by name: its options, and what has been made possible by the capabilities."""

@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     Handler = Callable[..., object]
 
 monitoring: Any = getattr(sys, "monitoring", None)  # nothing here is used where there is none
-IDS = (3, 4, 2, 5, 0, 1)  # 3 and 4 have no use of their own; coverage.py takes 1, debuggers 0, and nothing else
+IDS = (
+    3,
+    4,
+    5,
+    2,
+    0,
+    1,
+)  # 3, 4 and, so far, 5 are nobody's; cProfile needs 2, debuggers 0, coverage.py 1
 ENTRY, EXIT, STEP, BREAKPOINT = map(bit, (Event.METHOD_ENTRY, Event.METHOD_EXIT, Event.SINGLE_STEP, Event.BREAKPOINT))
 POP, EXCEPTION, CATCH = map(bit, (Event.FRAME_POP, Event.EXCEPTION, Event.EXCEPTION_CATCH))
 EXHAUSTED = bit(Event.RESOURCE_EXHAUSTED)
