@@ -56,8 +56,8 @@ class General(Base):
         """All of them or none: NotAvailable when one cannot be had, or another environment holds it alone.
 
         CPython: HotSpot's rules. Who holds it is said in the error and in the log.
-        Differs: what one environment at a time can hold cannot be had either while a tool outside of the \
-interface has taken what it needs: all ids of sys.monitoring, or the slot that tracemalloc takes.
+        Differs: what one environment at a time can hold cannot be had either while tools outside of \
+the interface have taken all ids of sys.monitoring, where it needs one.
         """
         desired = int(CapabilitySet(capabilities))
         with self.host.lock:

@@ -1,5 +1,5 @@
-"""What other tools of this process have taken of which there is one, or a few: tool ids of sys.monitoring, the slot of
-CPython's tracer of objects. What a capability that one environment at a time can hold needs, it must find free.
+"""What other tools of this process have taken of which there are few: the tool ids of sys.monitoring. A capability that
+one environment at a time can hold, and that needs one, must find one free.
 """
 
 from __future__ import annotations
@@ -7,19 +7,16 @@ from __future__ import annotations
 import sys
 
 from vmscope.tool.capabilities import mask
-from vmscope.tool.cpython import MECHANISMS, MONITORING, TRACER, features
+from vmscope.tool.cpython import MECHANISMS, MONITORING
 
 IDS = range(6)
+NEED = mask(*(bit for bit, (_, need, _) in MECHANISMS.items() if need == MONITORING))
 
 
 def taken() -> dict[int, str]:
     """Sets of capabilities, as ints, and who has what they need. Asked for anew each time."""
-    holders = {MONITORING: holders_of_ids(), TRACER: holder_of_tracer()}
-    return {
-        mask(*(bit for bit, (_, need, _) in MECHANISMS.items() if need == feature)): holder
-        for feature, holder in holders.items()
-        if holder
-    }
+    holders = holders_of_ids()
+    return {NEED: holders} if holders else {}
 
 
 def holders_of_ids() -> str:
@@ -31,12 +28,3 @@ def holders_of_ids() -> str:
     if None in names or "vmscope" in names:
         return ""
     return ", ".join(f"{name} (tool id {number})" for number, name in enumerate(names))
-
-
-def holder_of_tracer() -> str:
-    """Who has the slot of PyRefTracer; "" where it is free, or where there is none."""
-    if TRACER not in features():
-        return ""
-    import _tracemalloc  # the slot itself does not tell: to 3.13.0 it is not emptied when tracemalloc stops
-
-    return "tracemalloc" if _tracemalloc.is_tracing() else ""
