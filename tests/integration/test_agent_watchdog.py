@@ -265,3 +265,21 @@ def test_loaded_and_unloaded_while_the_program_runs() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+
+
+def test_a_program_of_gevent_waits_and_forks_as_ever() -> None:
+    pytest.importorskip("gevent")
+    code = """
+        from gevent import monkey
+        monkey.patch_all()
+        import gevent, os, time
+        time.sleep(2)
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        gevent.sleep(0.1)
+        print("done")
+    """
+    done = run("stuck=1s,exit=7", code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

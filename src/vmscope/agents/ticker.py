@@ -7,11 +7,11 @@ after os.fork has returned.
 
 from __future__ import annotations
 
-import _thread
 import logging
 import os
 import sys
-import time
+from _thread import allocate_lock, get_native_id  # now: gevent puts others in their places
+from time import monotonic, sleep
 from types import CodeType, FrameType
 
 from vmscope.tool import Capability, Environment, Event, Phase, Thread
@@ -54,7 +54,7 @@ class Ticker:
         self._pause = pause
         self._paused = False
         self._thread: Thread | None = None
-        self._wake: LockType = _thread.allocate_lock()  # held while there is nothing to wake the thread for
+        self._wake: LockType = allocate_lock()  # held while there is nothing to wake the thread for
         self._forking: tuple[int, CodeType, int] | None = None  # the frame that forks, and where it stands
         self._env = vm.get_env(agent=name)
         self._waits = hasattr(sys, "monitoring")  # for the end of os.fork: earlier versions do not warn
@@ -81,10 +81,10 @@ class Ticker:
 
     def _start(self) -> None:
         self._paused = False
-        self._wake = _thread.allocate_lock()
+        self._wake = allocate_lock()
         self._wake.acquire()
         self._thread = Thread(name=self._name)
-        self.began = time.monotonic()
+        self.began = monotonic()
         self._begin()
         self._env.run_agent_thread(self._thread, self._run, self._wake)
 
@@ -101,14 +101,15 @@ class Ticker:
 
     def _end(self) -> bool:
         """Whether there was one. It is waited for, until the system has no such thread any more."""
-        thread, self._thread = self._thread, None
-        if thread is None or thread.native_id == _thread.get_native_id():
+        thread = self._thread
+        if thread is None or thread.native_id == get_native_id():
             return False
+        self._thread = None
         if self._wake.locked():
             self._wake.release()
-        limit = time.monotonic() + GONE_WITHIN
-        while os.path.exists(f"/proc/self/task/{thread.native_id}") and time.monotonic() < limit:
-            time.sleep(0.0002)
+        limit = monotonic() + GONE_WITHIN
+        while os.path.exists(f"/proc/self/task/{thread.native_id}") and monotonic() < limit:
+            sleep(0.0002)
         return True
 
     def _on_init(self, env: Environment, thread: Thread) -> None:

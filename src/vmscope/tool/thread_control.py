@@ -5,7 +5,7 @@ from __future__ import annotations
 import _thread
 import logging
 import sys
-from _thread import start_new_thread  # as it was before anybody's ThreadStart: the thread has its Thread already
+from _thread import allocate_lock, start_new_thread  # as before anybody's ThreadStart, and before gevent's patches
 from collections.abc import Callable
 
 from vmscope import native
@@ -68,7 +68,7 @@ raises is logged.
             raise InvalidThread(f"{thread!r} was started before")
         if not LOWEST <= priority <= HIGHEST:
             raise InvalidPriority(f"a priority is from {LOWEST} to {HIGHEST}, not {priority}")
-        born = _thread.allocate_lock()
+        born = allocate_lock()
         born.acquire()
         with threads.births:
             try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vmscope.agents.options import VM
     from vmscope.tool import Environment
 
-IDLE = ("selectors.*.select", "socket.socket.accept", "gunicorn.arbiter.Arbiter.sleep")
+IDLE = ("selectors.*.select", "socket.socket.accept", "gunicorn.arbiter.Arbiter.sleep", "gevent.hub.Hub.run")
 
 
 class Suspicion:
