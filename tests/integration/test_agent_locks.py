@@ -1,22 +1,81 @@
-"""The agent `locks`, on programs that wait for each other."""
+"""The agent `locks`, on programs that wait for each other's locks."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from tests.environment import Environment
 from tests.support import PATIENCE
 
+BEGIN = """
+import json, sys, threading, time
+import vmscope
+from vmscope import tool
 
-def run(options: str, code: str) -> subprocess.CompletedProcess[str]:
+def until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+def start(body, name=None, daemon=False):
+    thread = threading.Thread(target=body, name=name, daemon=daemon)
+    thread.start()
+    return thread
+
+def counters():
+    found = vmscope.vm("self").values()
+    return {name: value for name, value in found.items() if name.startswith("locks.")}
+
+def seen(lock):
+    return [thread.name for thread in env.get_object_monitor_usage(lock).waiters]
+
+env = tool.vm().get_env()
+env.add_capabilities({tool.Capability.CAN_GET_MONITOR_INFO})
+"""
+OPPOSITE = """
+first = threading.Lock()
+second = threading.RLock()
+both = threading.Barrier(2)
+
+def one():
+    with first:
+        both.wait()
+        with second:
+            raise AssertionError
+
+def other():
+    with second:
+        both.wait()
+        grab()
+
+def grab():
+    with first:
+        raise AssertionError
+
+def third():
+    second.acquire()
+
+start(one, "one", daemon=True)
+start(other, "other", daemon=True)
+until(lambda: seen(first) and seen(second))
+start(third, "third", daemon=True)
+until(lambda: counters()["locks.deadlocks"])
+time.sleep(0.3)
+"""
+
+
+def execute(options: str, code: str, *, begin: str = BEGIN) -> subprocess.CompletedProcess[str]:
+    """A program with the agent, to its end."""
+    agent = f"-pyagent:vmscope.agents.locks={options}"
     return subprocess.run(
-        [
-            *(sys.executable, "-m", "vmscope", "run", f"-pyagent:vmscope.agents.locks={options}"),
-            *("-c", textwrap.dedent(code)),
-        ],
+        [sys.executable, "-m", "vmscope", "run", agent, "-c", begin + textwrap.dedent(code)],
         capture_output=True,
         text=True,
         timeout=2 * PATIENCE,
@@ -24,126 +83,295 @@ def run(options: str, code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# The program waits until the agent has counted a deadlock, and ends.
-UNTIL_FOUND = """
-import os, threading, time, vmscope
-found = vmscope.counter("locks.deadlocks", units=vmscope.Units.EVENTS)
-def until_found():
-    end = time.monotonic() + 30
-    while not found.value and time.monotonic() < end:
-        time.sleep(0.02)
-    time.sleep(0.3)
-    print(found.value, flush=True)
-    os._exit(0)
-"""
-
-CROSSED = """
-def cross(first, second):
-    with first:
-        met.wait()
-        with second:
-            pass
-
-met = threading.Barrier(2)
-one, two = threading.{kind}(), threading.{kind}()
-for name, locks in (("ada", (one, two)), ("bob", (two, one))):
-    threading.Thread(target=cross, args=locks, name=name, daemon=True).start()
-until_found()
-"""
+def run(options: str, code: str) -> dict[str, int | str]:
+    """What is counted in the end, as the region has it; nothing may be said on standard error."""
+    done = execute(options, f"{textwrap.dedent(code)}\ntime.sleep(0.2)\nprint(json.dumps(counters()))")
+    assert (done.returncode, done.stderr) == (0, "")
+    found: dict[str, int | str] = json.loads(done.stdout)
+    return found
 
 
-@pytest.mark.parametrize("kind", ["Lock", "RLock"])
-def test_two_locks_in_two_orders(kind: str) -> None:
-    done = run("every=100ms", UNTIL_FOUND + CROSSED.format(kind=kind))
-    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
-    lines = done.stderr.splitlines()
-    assert lines[0] == "vmscope locks: deadlock:"
-    assert {line.partition(": for ")[0] for line in lines[1:3]} == {
-        '  "ada" waits for "bob"',
-        '  "bob" waits for "ada"',
-    }
-    assert done.stderr.count("in cross") == 2
-    assert done.stderr.count("vmscope locks") == 1
+def line_of(code: str, text: str) -> int:
+    lines = (BEGIN + code).splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-def test_a_thread_that_waits_for_itself() -> None:
-    code = """
-    def twice():
+def test_two_threads_that_take_two_locks_in_opposite_order() -> None:
+    done = execute("after=100ms", OPPOSITE + "print(json.dumps(counters()))")
+    assert done.returncode == 0, done.stderr
+    first, second = (f"__main__.<module>:{line_of(OPPOSITE, f'{name} = ')}" for name in ("first", "second"))
+    told = done.stderr
+    assert told.count("deadlock: 2 threads wait for each other") == 1
+    assert f'waits for the Lock of {first}, which "one" has:' in told
+    assert f'waits for the RLock of {second}, which "other" has:' in told
+    assert 'Behind them: "third"' in told
+    of_one, of_other = (told.partition(f'Thread "{name}", native id ')[2].split("\n\n")[0] for name in ("one", "other"))
+    assert f"line {line_of(OPPOSITE, 'with second:')}, in one\n    - has the Lock of {first}\n" in of_one
+    assert f"line {line_of(OPPOSITE, 'grab()')}, in other\n    - has the RLock of {second}\n" in of_other
+    assert of_other.index("in grab") < of_other.index("in other")
+    found = json.loads(done.stdout)
+    assert found["locks.deadlocks"] == 1
+    assert f'"one" waits for the RLock of {second}, which "other" has' in found["locks.deadlock"]
+    assert found[f'locks.contended{{made="{first}"}}'] == 1
+    assert found[f'locks.contended{{made="{second}"}}'] == 2
+
+
+def test_a_deadlock_goes_to_a_file_and_is_told_of_once(tmp_path: Path) -> None:
+    file = tmp_path / "deadlocks"
+    done = execute(f"after=100ms,dump={file}", OPPOSITE)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert file.read_text().count("deadlock: 2 threads") == 1
+
+
+def test_where_no_file_can_be_it_goes_to_standard_error(tmp_path: Path) -> None:
+    done = execute(f"after=100ms,dump={tmp_path}/none/here", OPPOSITE)
+    assert done.returncode == 0
+    assert "deadlock: 2 threads" in done.stderr
+    assert f"(not in {tmp_path}/none/here: No such file or directory)" in done.stderr
+
+
+def test_without_owners_the_deadlock_is_found_as_well() -> None:
+    done = execute("after=100ms,owners=off", OPPOSITE + "print(json.dumps(counters()))")
+    assert "deadlock: 2 threads" in done.stderr
+    assert "- has" not in done.stderr
+    assert not [name for name in json.loads(done.stdout) if name.startswith("locks.owners{")]
+
+
+def test_a_thread_that_waits_for_itself_goes_on_when_another_releases_the_lock() -> None:
+    done = execute(
+        "after=100ms",
+        """
         lock = threading.Lock()
+
+        def release():
+            until(lambda: counters()["locks.deadlocks"])
+            lock.release()
+
         lock.acquire()
+        thread = start(release)
         lock.acquire()
-
-    threading.Thread(target=twice, name="ada", daemon=True).start()
-    until_found()
-    """
-    done = run("every=100ms", UNTIL_FOUND + textwrap.dedent(code))
-    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
-    assert '  "ada" waits for "ada": for ' in done.stderr
-
-
-def test_a_join_under_a_lock() -> None:
-    code = """
-    def needs():
-        with lock:
-            pass
-
-    def joins():
-        with lock:
-            other.start()
-            other.join()
-
-    lock = threading.Lock()
-    other = threading.Thread(target=needs, name="bob", daemon=True)
-    threading.Thread(target=joins, name="ada", daemon=True).start()
-    until_found()
-    """
-    done = run("every=100ms", UNTIL_FOUND + textwrap.dedent(code))
-    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
-    assert '  "ada" waits for "bob": for the end of it' in done.stderr
-
-
-def test_who_waits_for_a_while_is_no_deadlock() -> None:
-    code = """
-        import threading, time, vmscope
-        lock = threading.Lock()
-        has = threading.Event()
-
-        def holds():
-            with lock:
-                has.set()
-                time.sleep(0.5)
-
-        def waits():
-            has.wait()
-            with lock:
-                pass
-
-        threads = [threading.Thread(target=each) for each in (holds, waits)]
-        for each in threads: each.start()
-        for each in threads: each.join()
-        events = vmscope.Units.EVENTS
-        print(vmscope.counter("locks.deadlocks", units=events).value)
-    """
-    done = run("every=20ms,report=on", code)
-    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
-    rows = [line.split() for line in done.stderr.splitlines()]
-    at = next(row for row in rows if row[-1] == "__main__.waits:13")
-    assert at[:2] == ["1", "1"]
-    assert 0.1 < float(at[2]) < 30
-    assert ["1", "__main__.holds:9"] in rows
-
-
-def test_it_cannot_be_loaded_late() -> None:
-    code = """
-        from vmscope import tool
-        from vmscope.errors import VMScopeError
-        try:
-            tool.load_agent("vmscope.agents.locks")
-        except VMScopeError as error:
-            print(type(error).__name__)
-        print(tool.vm().environments)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=PATIENCE, check=False
+        thread.join()
+        print("went on")
+        """,
     )
-    assert (done.stdout, done.stderr) == ("AgentError\n[]\n", "")
+    assert (done.returncode, done.stdout) == (0, "went on\n"), done.stderr
+    assert "deadlock: a thread waits for itself" in done.stderr
+    assert 'Thread "MainThread"' in done.stderr
+    assert "which it has itself" in done.stderr
+
+
+def test_who_waits_with_a_time_limit_is_in_no_deadlock() -> None:
+    found = run(
+        "after=50ms",
+        """
+        first, second = threading.Lock(), threading.Lock()
+        both = threading.Barrier(2)
+        got = []
+
+        def take(one, other, limit):
+            with one:
+                both.wait()
+                got.append(other.acquire(timeout=limit))
+                if got[-1]:
+                    other.release()
+
+        threads = [start(lambda: take(first, second, 1)), start(lambda: take(second, first, -1))]
+        for thread in threads:
+            thread.join()
+        assert sorted(got) == [False, True]
+        """,
+    )
+    assert found["locks.deadlocks"] == 0
+
+
+def test_a_contended_lock_is_counted_as_the_program_counts_it() -> None:
+    found = run(
+        "",
+        """
+        lock = threading.Lock()
+        waited = []
+
+        def want():
+            if not lock.acquire(blocking=False):
+                begun = time.perf_counter_ns()
+                lock.acquire()
+                waited.append(time.perf_counter_ns() - begun)
+            lock.release()
+
+        def keep():
+            with lock:
+                thread = start(want)
+                until(lambda: seen(lock))
+                time.sleep(0.01)
+            thread.join()
+
+        for _ in range(20):
+            keep()
+        for _ in range(50):
+            want()
+        assert len(waited) == 20
+        time.sleep(0.2)
+        blocked = counters()['locks.blockedTime{made="__main__.<module>:25"}']
+        assert 100_000_000 < blocked <= sum(waited), (blocked, waited)
+        """,
+    )
+    assert found['locks.contended{made="__main__.<module>:25"}'] == 20
+    owners = [int(value) for name, value in found.items() if name.startswith('locks.owners{by="__main__.keep:')]
+    assert sum(owners) == 20
+
+
+def test_what_nobody_waits_for_is_not_counted() -> None:
+    found = run(
+        "",
+        """
+        lock, again = threading.Lock(), threading.RLock()
+        for _ in range(10):
+            with lock, again, again:
+                assert again.acquire(blocking=False)
+                again.release()
+        """,
+    )
+    assert set(found) == {
+        *("locks.contended", "locks.blockedTime", "locks.owners"),
+        *("locks.waits", "locks.waitedTime", "locks.deadlocks", "locks.deadlock"),
+    }
+
+
+def test_conditions_queues_and_semaphores_are_known_by_who_makes_them() -> None:
+    code = """
+        import queue
+
+        def make():
+            global jobs, tickets, gate
+            jobs = queue.Queue()  # the queue
+            tickets = threading.Semaphore(0)  # the semaphore
+            gate = threading.Condition()  # the condition
+
+        def pass_gate():
+            with gate:
+                gate.wait()
+
+        make()
+        for body, thing, let in (
+            (lambda: jobs.get(), lambda: jobs.not_empty, lambda: jobs.put(1)),
+            (lambda: tickets.acquire(), lambda: tickets._cond, lambda: tickets.release()),
+        ):
+            thread = start(body)
+            until(lambda: env.get_object_monitor_usage(thing()).notify_waiters)
+            time.sleep(0.02)
+            let()
+            thread.join()
+        thread = start(pass_gate)
+        until(lambda: env.get_object_monitor_usage(gate).notify_waiters)
+        with gate:
+            gate.notify()
+        thread.join()
+        """
+    found = run("", code)
+    for name, least in (("queue", 10_000_000), ("semaphore", 10_000_000), ("condition", 0)):
+        made = f"__main__.make:{line_of(textwrap.dedent(code), f'# the {name}')}"
+        assert found[f'locks.waits{{made="{made}"}}'] == 1
+        assert int(found[f'locks.waitedTime{{made="{made}"}}']) > least
+
+
+def test_places_are_bounded() -> None:
+    code = "\n".join(f"def make_{at}(): return threading.Lock()" for at in range(5))
+    code += textwrap.dedent("""
+        for at in range(5):
+            lock = globals()[f"make_{at}"]()
+
+            def want():
+                with lock:
+                    pass
+
+            with lock:
+                thread = start(want)
+                until(lambda: seen(lock))
+            thread.join()
+        """)
+    found = run("most=3", code)
+    contended = {name: value for name, value in found.items() if name.startswith("locks.contended{")}
+    assert len(contended) == 4
+    assert int(contended['locks.contended{made="other"}']) >= 2
+    assert sum(map(int, contended.values())) >= 5
+
+
+def test_the_report() -> None:
+    code = """
+        lock = threading.Lock()
+        with lock:
+            thread = start(lock.acquire)
+            until(lambda: seen(lock))
+        thread.join()
+        """
+    done = execute("report=on", code)
+    assert (done.returncode, done.stdout) == (0, "")
+    head, *rows = done.stderr.splitlines()
+    assert head == "locks that were waited for:"
+    made = f" s  made at __main__.<module>:{line_of(textwrap.dedent(code), 'threading.Lock()')}"
+    assert [row for row in rows if row.startswith("       1 times ") and row.endswith(made)]
+
+
+def test_a_forked_child_of_a_deadlock_counts_for_itself() -> None:
+    done = execute(
+        "after=100ms",
+        OPPOSITE
+        + """
+import os
+child = os.fork()
+if not child:
+    try:
+        lock = threading.Lock()
+        with lock:
+            thread = start(lambda: lock.acquire(), daemon=True)
+            until(lambda: seen(lock))
+        thread.join()
+        until(lambda: any("contended{" in name for name in counters()))
+        found = counters()
+        os._exit(0 if found["locks.deadlocks"] == 0 else 3)
+    except BaseException:
+        os._exit(4)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""",
+    )
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert done.stderr.count("deadlock:") == 1
+
+
+def test_closed_standard_error_harms_nobody() -> None:
+    done = execute("after=100ms", "import os\nos.close(2)\n" + OPPOSITE + "print('end')")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+def test_it_has_to_be_there_from_the_start() -> None:
+    code = """
+from vmscope import tool
+from vmscope.errors import AgentError
+try:
+    tool.load_agent("vmscope.agents.locks")
+except AgentError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=2 * PATIENCE, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the program has made its locks already: load this agent when it starts" in done.stdout
+
+
+@pytest.mark.parametrize("options", ["most=0", "after=soon", "where=x", "owners=maybe"])
+def test_wrong_options_end_the_start(options: str) -> None:
+    done = execute(options, "print('never')")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "vmscope: agent vmscope.agents.locks: agent_on_load raised ValueError: " in done.stderr
+
+
+def test_by_the_environment_alone(tmp_path: Path) -> None:
+    environment = Environment(tmp_path / "env")
+    assert environment.run("-m", "vmscope", "autostart", "on")[0] == 0
+    file = tmp_path / "deadlocks"
+    options = {"VMSCOPE_TOOL_OPTIONS": f"-pyagent:vmscope.agents.locks=after=100ms,dump={file}"}
+    code = OPPOSITE.replace('until(lambda: counters()["locks.deadlocks"])', "until(lambda: os.path.exists(FILE))")
+    status, output, errors = environment.run("-c", f"import os\nFILE = {str(file)!r}\n{BEGIN}{code}", env=options)
+    assert (status, output) == (0, ""), errors
+    assert file.read_text().count("deadlock: 2 threads") == 1

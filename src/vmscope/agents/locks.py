@@ -1,194 +1,205 @@
-"""Contended locks: where is waited for them, how long, because of whom; and deadlocks, found and printed.
+"""Counts who waits for which lock, for how long, and because of whom; finds deadlocks, and prints them.
 
     vmscope run -pyagent:vmscope.agents.locks=report=on app.py
 
-CPython's locks do not say who waits. This agent therefore has to be there before the program makes its locks: by
-`-pyagent:`, not into a live process. It sees what `threading.Lock` and `threading.RLock` make from then on. In the
-region:
+It has to be there before the program makes its locks, so it is loaded when the program starts. Counters, in the region;
+`made` is where a lock was made:
 
-    locks.contended{at=,by=}    a lock was not free: where it was wanted, and where its owner stood
-    locks.wait{at=}             how long was waited until it was had: a histogram
-    locks.deadlocks             deadlocks
+    locks.contended{made="shop.cart.Cart.__init__:12"}      a thread had to wait to get it
+    locks.blockedTime{made=}                                how long those that got it had waited, in nanoseconds
+    locks.owners{by="shop.cart.total:41",made=}             who had it when another came: what took it, and where that is
+    locks.waits{made=}, locks.waitedTime{made=}             waits to be notified, of the condition with this lock
+    locks.deadlocks, locks.deadlock                         how many were found; the last one, in words
 
-A deadlock is a circle of threads each of which waits for a lock that the next one has, or, in `Thread.join`, for its
-end. It is printed on standard error, once, with the stacks of its threads. Options: `every=1s`, how often is looked for
-one; `report=on`, a table of the waits on standard error at the end.
+Options: `dump=PATH`, a file that deadlocks are appended to (default: `-`, standard error); `after=1s`, how long the
+threads of a deadlock have to have waited; `most=100`, so many places have counters of their own, the others one;
+`owners=off`: nothing on what took a lock, which makes taking one cheaper; `report=on`, a table on standard error at
+the end.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
-from time import perf_counter_ns
-from types import FrameType
+import time
+from types import CodeType
 
 import vmscope
-from vmscope.agents import options
-from vmscope.agents.stacks import OWN, stacks_of
+from vmscope.agents import deadlocks, options
+from vmscope.agents.deadlocks import Wait
+from vmscope.agents.dumps import append
 from vmscope.agents.ticker import Ticker
-from vmscope.tool import Capability, Environment, Event, Thread
+from vmscope.tool import Capability, Environment, Event, Thread, ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.agents.options import VM
-    from vmscope.counters.kinds import Counter, Histogram
+    from vmscope.counters.kinds import Counter
 
-BOUNDS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 60.0)  # seconds
-STDERR = 2
-PASSED_OVER = (OWN, threading.__file__)
-READERS = {"every": options.seconds, "report": options.switch}
+READERS = {
+    "dump": options.word,
+    "after": options.seconds,
+    "most": options.number,
+    "owners": options.switch,
+    "report": options.switch,
+}
+NEEDED = {
+    Capability.CAN_GENERATE_MONITOR_EVENTS,
+    Capability.CAN_GET_CURRENT_CONTENDED_MONITOR,
+    Capability.CAN_GET_MONITOR_INFO,
+}
+DEPTHS = Capability.CAN_GET_OWNED_MONITOR_STACK_DEPTH_INFO
+EVENTS = (
+    Event.MONITOR_CONTENDED_ENTER,
+    Event.MONITOR_CONTENDED_ENTERED,
+    Event.MONITOR_WAIT,
+    Event.MONITOR_WAITED,
+)
+OTHER = "other"
+NANOSECONDS = 1e9  # in a second
 
 _loaded: dict[int, Locks] = {}
 
 
 def agent_on_load(vm: VM, text: str) -> int:
-    """ValueError for bad options."""
+    """Before the program begins. ValueError for bad options, RuntimeError when the program runs already."""
     _loaded[id(vm)] = Locks(vm, text)
     return 0
 
 
-def agent_on_attach(vm: VM, text: str) -> int:
-    """NotAvailable, unless it, or another agent that needs to see locks, was there from the beginning."""
-    return agent_on_load(vm, text)
+agent_on_attach = agent_on_load
 
 
 def agent_on_unload(vm: VM) -> None:
     _loaded.pop(id(vm)).close()
 
 
+class Places:
+    """So many texts as they are; those that come later are all the same one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: set[str] = set()
+
+    def __call__(self, text: str) -> str:
+        if text not in self._known:
+            if len(self._known) >= self._most:
+                return OTHER
+            self._known.add(text)
+        return text
+
+
 class Locks:
     """One loaded agent."""
 
     def __init__(self, vm: VM, text: str) -> None:
-        given = options.parse(text, READERS)
-        self.report = bool(given.get("report", [False])[-1])
-        every = given.get("every", [1.0])[-1]
-        self.contended = vmscope.counter("locks.contended", units=vmscope.Units.EVENTS)
-        self.wait = vmscope.histogram("locks.wait", bounds=BOUNDS)
-        self.deadlocks = vmscope.counter("locks.deadlocks", units=vmscope.Units.EVENTS)
-        self._seen: dict[tuple[str, str], Counter] = {}
-        self._waits: dict[str, Histogram] = {}
-        self._since: dict[Thread, tuple[str, int]] = {}
-        self._suspects: set[Circle] = set()
-        self._told: set[Circle] = set()
+        given = {name: values[-1] for name, values in options.parse(text, READERS).items()}
+        self._dump = str(given.get("dump", "-"))
+        self._after = int(float(str(given.get("after", 1.0))) * NANOSECONDS)
+        most = int(str(given.get("most", 100)))
+        self._made, self._waited, self._by = Places(most), Places(most), Places(most)
+        self._depths = bool(given.get("owners", True))
+        self._report = bool(given.get("report", False))
         self._env = vm.get_env(agent=__name__)
-        self._env.add_capabilities(
-            {
-                Capability.CAN_GENERATE_MONITOR_EVENTS,
-                Capability.CAN_GET_CURRENT_CONTENDED_MONITOR,
-                Capability.CAN_GET_MONITOR_INFO,
-            }
-        )
+        needed = NEEDED | ({DEPTHS} if self._depths else set())
+        if not needed <= set(self._env.get_potential_capabilities()):
+            raise RuntimeError(
+                "the program has made its locks already: load this agent when it starts, "
+                "by vmscope run -pyagent: or VMSCOPE_TOOL_OPTIONS"
+            )
+        self._env.add_capabilities(needed)
+        events, ticks = vmscope.Units.EVENTS, vmscope.Units.TICKS
+        self._contended = vmscope.counter("locks.contended", units=events)
+        self._blocked_time = vmscope.counter("locks.blockedTime", units=ticks)
+        self._owners = vmscope.counter("locks.owners", units=events)
+        self._waits = vmscope.counter("locks.waits", units=events)
+        self._waited_time = vmscope.counter("locks.waitedTime", units=ticks)
+        self._deadlocks = vmscope.counter("locks.deadlocks", units=events)
+        self._deadlock = vmscope.text("locks.deadlock", capacity=512)
+        self._seen: dict[str, tuple[Counter, Counter, int, int]] = {}  # by where made; what was counted before
+        self._blocked: dict[Thread, Wait] = {}  # who waits to get a lock
+        self._waiting: dict[Thread, int] = {}  # who waits to be notified, since when
         self._env.set_event_callbacks(
-            {Event.MONITOR_CONTENDED_ENTER: self._on_wait, Event.MONITOR_CONTENDED_ENTERED: self._on_had}
+            dict(zip(EVENTS, (self._on_enter, self._on_entered, self._on_wait, self._on_waited), strict=True))
         )
-        self._env.set_event_notification_mode(True, Event.MONITOR_CONTENDED_ENTER)
-        self._env.set_event_notification_mode(True, Event.MONITOR_CONTENDED_ENTERED)
-        self._ticker = Ticker(vm, "vmscope locks", every if isinstance(every, float) else 1.0, self._look)
+        for event in EVENTS:
+            self._env.set_event_notification_mode(True, event)
+        self._ticker = Ticker(vm, "vmscope locks", max(self._after / NANOSECONDS / 4, 0.01), self._look)
 
     def close(self) -> None:
         self._ticker.stop()
         if not self._env.disposed:
             self._env.dispose_environment()
-        if self.report:
-            self.print_report()
+        if self._report:
+            append("-", self.table())
 
-    def print_report(self) -> None:
-        """Where was waited, the longest first; below it where the owners stood."""
-        lines = [f"{'waits':>9} {'had':>9} {'seconds':>9}  waiting at, while the owner stood at"]
-        for at, wait in sorted(self._waits.items(), key=lambda item: -item[1].sum):
-            owners = sorted(((c.value, by) for (place, by), c in self._seen.items() if place == at), reverse=True)
-            lines.append(f"{sum(count for count, _ in owners):9} {wait.count:9} {wait.sum:9.3f}  {at}")
-            lines += [f"{count:9} {'':21}{by}" for count, by in owners]
-        sys.stderr.write("\n".join(lines) + "\n")
+    def table(self) -> str:
+        """Which locks were waited for, the longest first."""
+        rows = [
+            ((blocked.value - blocked_before) / NANOSECONDS, contended.value - before, made)
+            for made, (contended, blocked, before, blocked_before) in self._seen.items()
+        ]
+        lines = ["locks that were waited for:" if rows else "no lock was waited for"]
+        lines += [f"{count:8} times {seconds:10.3f} s  made at {made}" for seconds, count, made in sorted(rows)[::-1]]
+        return "\n".join(lines) + "\n"
 
-    # -- events: on the thread that waits -----------------------------------------------------------
+    # -- events, on the program's threads ---------------------------------------------------------
 
-    def _on_wait(self, env: Environment, thread: Thread, lock: object) -> None:
-        at = place(sys._getframe(1))
-        owner = env.get_object_monitor_usage(lock).owner
-        by = "?" if owner is None else place(sys._current_frames().get(owner.ident))
-        counter = self._seen.get((at, by))
-        if counter is None:
-            counter = self._seen[at, by] = self.contended.labels(at=at, by=by)
-            self._waits.setdefault(at, self.wait.labels(at=at))
-        counter.inc()
-        self._since[thread] = at, perf_counter_ns()
+    def _on_enter(self, env: Environment, thread: Thread, lock: object) -> None:
+        self._blocked[thread] = Wait(lock, time.perf_counter_ns())
+        made = self._made(deadlocks.made(lock))
+        contended = self._contended.labels(made=made)
+        contended.inc()
+        if made not in self._seen:
+            blocked = self._blocked_time.labels(made=made)
+            self._seen.setdefault(made, (contended, blocked, contended.value - 1, blocked.value))
+        if self._depths:
+            self._owners.labels(made=made, by=self._by(self._owner(env, lock))).inc()
 
-    def _on_had(self, env: Environment, thread: Thread, lock: object) -> None:
-        at, since = self._since.pop(thread, ("", 0))
-        if since:
-            self._waits[at].observe((perf_counter_ns() - since) / 1e9)
+    def _on_entered(self, env: Environment, thread: Thread, lock: object) -> None:
+        wait = self._blocked.pop(thread, None)
+        if wait is not None and wait.lock is lock:
+            made = self._made(deadlocks.made(lock))
+            self._blocked_time.labels(made=made).add(time.perf_counter_ns() - wait.since)
 
-    # -- deadlocks: on the ticker's thread ----------------------------------------------------------
+    def _on_wait(self, env: Environment, thread: Thread, condition: object, timeout: int) -> None:
+        self._waits.labels(made=self._waited(deadlocks.made(condition))).inc()
+        self._waiting[thread] = time.perf_counter_ns()
+
+    def _on_waited(self, env: Environment, thread: Thread, condition: object, timed_out: bool) -> None:
+        since = self._waiting.pop(thread, None)
+        if since is not None:
+            made = self._waited(deadlocks.made(condition))
+            self._waited_time.labels(made=made).add(time.perf_counter_ns() - since)
+
+    def _owner(self, env: Environment, lock: object) -> str:
+        """What took a lock, and the line where that is now: `module.function:line`."""
+        try:
+            owner = env.get_object_monitor_usage(lock).owner
+            if owner is not None:
+                taker = self._taker(env, owner, lock)
+                frame = sys._current_frames().get(owner.ident)
+                while frame is not None:
+                    if frame.f_code is taker:
+                        return deadlocks.place(frame.f_globals.get("__name__", "?"), taker, frame.f_lasti)
+                    frame = frame.f_back
+        except ToolError:  # it has ended meanwhile, or returned
+            return "?"
+        return "?"
+
+    def _taker(self, env: Environment, owner: Thread, lock: object) -> CodeType | None:
+        """The code of the frame that took it; None where that has returned."""
+        for info in env.get_owned_monitor_stack_depth_info(owner):
+            if info.monitor is lock and info.stack_depth >= 0:
+                return env.get_frame_location(owner, info.stack_depth).method
+        return None
+
+    # -- deadlocks, on a thread of its own --------------------------------------------------------
 
     def _look(self) -> None:
-        """What is a circle at two looks is one. The parts of the first may be of different moments."""
-        circles = set(self._circles())
-        for circle in circles & self._suspects - self._told:
-            self._told.add(circle)
-            self.deadlocks.inc()
-            self._print(circle)
-        self._suspects = circles
-        self._told &= circles
-
-    def _circles(self) -> list[Circle]:
-        waits: dict[Thread, tuple[Thread, object]] = {}
-        threads = self._env.get_all_threads()
-        frames = sys._current_frames()
-        for thread in threads:
-            lock = self._env.get_current_contended_monitor(thread)
-            owner = None if lock is None else self._env.get_object_monitor_usage(lock).owner
-            if lock is None:
-                owner = joined(frames.get(thread.ident), threads)
-            if owner is not None and (lock is None or not isinstance(lock, threading.Condition)):
-                waits[thread] = owner, lock
-        found: list[Circle] = []
-        done: set[Thread] = set()
-        for thread in waits:
-            path: list[Thread] = []
-            each: Thread | None = thread
-            while each in waits and each not in done:
-                done.add(each)
-                path.append(each)
-                each = waits[each][0]
-            if each in path:
-                members = path[path.index(each) :]
-                found.append(tuple((member, waits[member][0], id(waits[member][1])) for member in members))
-        return found
-
-    def _print(self, circle: Circle) -> None:
-        lines = ["vmscope locks: deadlock:"]
-        for thread, other, _ in circle:
-            lock = self._env.get_current_contended_monitor(thread)
-            what = "the end of it" if lock is None else f"{lock!r}, which it has"
-            lines.append(f'  "{thread.name}" waits for "{other.name}": for {what}')
-        stacks = stacks_of(self._env, [thread for thread, _, _ in circle])
-        data = ("\n".join(lines) + f"\n\n{stacks}\n").encode(errors="backslashreplace")
-        while data:
-            data = data[os.write(STDERR, data) :]
-
-
-if TYPE_CHECKING:
-    Circle = tuple[tuple[Thread, Thread, int], ...]  # who, for whom, and the lock's id
-
-
-def joined(frame: FrameType | None, threads: list[Thread]) -> Thread | None:
-    """The thread whose end is waited for, however long it takes, in `Thread.join`."""
-    join = threading.Thread.join.__code__
-    while frame is not None and frame.f_code.co_filename == threading.__file__:
-        if frame.f_code is join and frame.f_locals.get("timeout") is None:
-            ident = getattr(frame.f_locals.get("self"), "ident", None)
-            return next((each for each in threads if each.ident == ident), None)
-        frame = frame.f_back
-    return None
-
-
-def place(frame: FrameType | None) -> str:
-    """`module.function:line` of the innermost frame that is neither ours nor threading's."""
-    while frame is not None and frame.f_code.co_filename.startswith(PASSED_OVER):
-        frame = frame.f_back
-    if frame is None:
-        return "?"
-    return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_qualname}:{frame.f_lineno}"
+        for thread in [*self._blocked]:
+            if not thread.alive:
+                self._blocked.pop(thread, None)
+        for found in deadlocks.find(self._env, self._blocked, self._after):
+            self._deadlocks.inc()
+            self._deadlock.set(deadlocks.summary(found))
+            append(self._dump, deadlocks.report(self._env, found, self._blocked))

@@ -67,6 +67,13 @@ def share(text: str) -> float:
     return number / 100
 
 
+def number(text: str) -> int:
+    """A whole number, 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("it is a whole number, 1 or more")
+    return int(text)
+
+
 def switch(text: str) -> bool:
     """`on` or `off`."""
     if text not in ("on", "off"):

@@ -8,6 +8,7 @@ they are. It is for good, as a JVM's flags are: locks that were made so are in u
 from __future__ import annotations
 
 import _thread
+import os
 import sys
 
 from vmscope.tool import threads
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 NEEDED = mask(5, 6, 28, 34)
 DEPTHS = mask(34)
+LIBRARY = os.path.dirname(os.__file__) + os.sep  # the standard library
+PACKAGES = tuple(f"{LIBRARY}{each}{os.sep}" for each in ("site-packages", "dist-packages"))  # which is not its own
 
 
 class Hold:
@@ -42,11 +45,12 @@ class Hold:
 class MonitorLock:
     """In the place of threading.Lock's."""
 
-    __slots__ = ("__weakref__", "_lock", "hold", "waiters")
+    __slots__ = ("__weakref__", "_lock", "hold", "made", "waiters")
     _locks: Locks  # of the class that takes the place
 
     def __init__(self) -> None:
         self._lock: Any = self._make()
+        self.made = maker()
         self.hold: Hold | None = None
         self.waiters: list[Thread] = []
 
@@ -198,6 +202,23 @@ class Locks:
 
         wait.__wrapped__ = theirs  # type: ignore[attr-defined]
         return wait
+
+
+def maker() -> tuple[str, CodeType, int]:
+    """Where a lock is made: module, method and location. What the standard library makes for a program is made by the
+    program: the lock of a queue by who makes the queue. What it makes for itself, when it is imported, by itself.
+    """
+    frame = inner = sys._getframe(2)
+    while is_library(frame.f_code) and frame.f_code.co_name != "<module>" and frame.f_back is not None:
+        frame = frame.f_back
+    if is_library(frame.f_code) and frame.f_back is None:  # nobody but the library
+        frame = inner
+    return frame.f_globals.get("__name__", "?"), frame.f_code, frame.f_lasti
+
+
+def is_library(code: CodeType) -> bool:
+    name = code.co_filename
+    return name.startswith(LIBRARY) and not name.startswith(PACKAGES)
 
 
 def place() -> tuple[int, CodeType] | None:

@@ -9,11 +9,11 @@ import signal
 import subprocess  # here, on the thread that loads the agent: with it comes threading, which must not come on our own
 import time
 
+from vmscope.agents.dumps import STDERR, append, opened
 from vmscope.agents.stacks import all_stacks
 from vmscope.tool import Environment
 
 COMMAND_TIME = 60.0  # seconds that are waited for a command
-STDERR = 2
 
 
 def exit_of(text: str) -> int | signal.Signals:
@@ -57,7 +57,7 @@ class Actions:
         last, self._file = self._file, None
         number = STDERR
         if self._dump not in ("-", "off"):
-            number = self._open()
+            number = opened(self._dump)
             self._file = number, identity(number)
         faulthandler.dump_traceback_later(self._frozen, exit=self._end is not None, file=number)
         close(last)
@@ -67,26 +67,8 @@ class Actions:
         last, self._file = self._file, None
         close(last)
 
-    def _open(self) -> int:
-        return os.open(self._dump, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
     def _write(self, text: str) -> None:
-        """To the file; to standard error where there is none, or it cannot be had."""
-        file = STDERR
-        if self._dump not in ("-", "off"):
-            try:
-                file = self._open()
-            except OSError as error:
-                text = f"{text}(not in {self._dump}: {error.strerror})\n"
-        try:
-            data = text.encode(errors="backslashreplace")
-            while data:
-                data = data[os.write(file, data) :]
-        except OSError:
-            return  # nobody to tell
-        finally:
-            if file != STDERR:
-                os.close(file)
+        append("-" if self._dump == "off" else self._dump, text)
 
     def _run(self, limit: str, reason: str) -> None:
         """The shell that starts it ends at once, so that the program, which may wait for any child, never sees it.
