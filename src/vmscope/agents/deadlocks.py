@@ -1,12 +1,14 @@
-"""Threads that wait for each other in a circle: found among those that wait for a lock, and shown."""
+"""Threads that wait for each other in a circle: found among those that wait for a lock or a thread's end, and shown."""
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import time
-from types import CodeType
+from types import CodeType, FrameType
 
-from vmscope.agents.stacks import DEPTH, line, show
+from vmscope.agents.stacks import DEPTH, OWN, line, show
 from vmscope.tool import Environment, Thread, ThreadState, ToolError
 
 TYPE_CHECKING = False
@@ -14,13 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+NAMED = 10  # of those that wait behind a deadlock
+
+
 class Wait:
-    """One thread's wait for a lock."""
+    """One thread's wait: for a lock, or for the end of another Thread."""
 
-    __slots__ = ("lock", "shown", "since")
+    __slots__ = ("shown", "since", "what")
 
-    def __init__(self, lock: object, since: int) -> None:
-        self.lock = lock
+    def __init__(self, what: object, since: int) -> None:
+        self.what = what
         self.since = since  # perf_counter_ns
         self.shown = False  # as part of a deadlock
 
@@ -36,12 +41,38 @@ class Link:
         self.owner = owner
 
 
-def find(env: Environment, blocked: Mapping[Thread, Wait], after: int) -> list[list[Link]]:
-    """Each circle whose threads have waited for so many nanoseconds, without an end to their patience. Each is found
-    once."""
+def joins(env: Environment, before: Mapping[Thread, Wait]) -> dict[Thread, Wait]:
+    """Who waits in Thread.join, however long it takes; `before` is what was found by the last look."""
+    found: dict[Thread, Wait] = {}
+    all_ = env.get_all_threads()
+    frames = sys._current_frames()
+    for thread in all_:
+        ident = joined(frames.get(thread.ident))
+        what = next((each for each in all_ if each.ident == ident), None) if ident else None
+        if what is not None:
+            known = before.get(thread)
+            same = known is not None and known.what is what
+            found[thread] = known if known and same else Wait(what, time.perf_counter_ns())
+    return found
+
+
+def joined(frame: FrameType | None) -> int | None:
+    """The ident of the thread whose end is waited for without a time limit."""
+    join = threading.Thread.join.__code__
+    while frame is not None and frame.f_code.co_filename == join.co_filename:
+        if frame.f_code is join:
+            names = frame.f_locals
+            ident: int | None = getattr(names.get("self"), "ident", None) if names.get("timeout") is None else None
+            return ident
+        frame = frame.f_back
+    return None
+
+
+def find(env: Environment, waits: Mapping[Thread, Wait], after: int) -> list[list[Link]]:
+    """Each circle whose threads have waited for so many nanoseconds, and would wait for ever. Each is found once."""
     late = time.perf_counter_ns() - after
     links: dict[Thread, Link] = {}
-    for thread, wait in [*blocked.items()]:
+    for thread, wait in waits.items():
         if wait.since <= late and (owner := owner_of(env, thread, wait)) is not None:
             links[thread] = Link(thread, wait, owner)
     found = []
@@ -54,7 +85,7 @@ def find(env: Environment, blocked: Mapping[Thread, Wait], after: int) -> list[l
             path.append(links[thread])
             thread = links[thread].owner
         circle = path[next((at for at, link in enumerate(path) if link.thread is thread), len(path)) :]
-        if circle and not any(link.wait.shown for link in circle) and lasts(env, circle, blocked):
+        if circle and not any(link.wait.shown for link in circle) and lasts(env, circle):
             for link in circle:
                 link.wait.shown = True
             found.append(circle)
@@ -62,49 +93,44 @@ def find(env: Environment, blocked: Mapping[Thread, Wait], after: int) -> list[l
 
 
 def owner_of(env: Environment, thread: Thread, wait: Wait) -> Thread | None:
-    """Who has what the thread still waits for; None where nobody is known."""
+    """For whom the thread still waits; None where nobody is known."""
+    if isinstance(wait.what, Thread):
+        return wait.what
     try:
-        if env.get_current_contended_monitor(thread) is not wait.lock:
+        if env.get_current_contended_monitor(thread) is not wait.what:
             return None
-        return env.get_object_monitor_usage(wait.lock).owner
+        return env.get_object_monitor_usage(wait.what).owner
     except ToolError:  # it has ended
         return None
 
 
-def lasts(env: Environment, circle: list[Link], blocked: Mapping[Thread, Wait]) -> bool:
-    """Whether each of them still waits, and none with a time limit, after which the others would go on."""
+def lasts(env: Environment, circle: list[Link]) -> bool:
+    """Whether each still waits for the next one, and none with a time limit, after which the others would go on."""
     try:
-        states = [env.get_thread_state(link.thread) for link in circle]
+        timed = any(env.get_thread_state(link.thread) & ThreadState.PARKED for link in circle)
     except ToolError:
         return False
-    return not any(state & ThreadState.PARKED for state in states) and all(
-        blocked.get(link.thread) is link.wait for link in circle
-    )
+    return not timed and all(owner_of(env, link.thread, link.wait) is link.owner for link in circle)
 
 
 def summary(circle: list[Link]) -> str:
     """One line."""
-    return "; ".join(
-        f'"{link.thread.name}" waits for {name(link.wait.lock)}, which "{link.owner.name}" has' for link in circle
-    )
+    return "; ".join(f'"{link.thread.name}" waits for {name(link)}' for link in circle)
 
 
-def report(env: Environment, circle: list[Link], blocked: Mapping[Thread, Wait]) -> str:
+def report(env: Environment, circle: list[Link], waits: Mapping[Thread, Wait]) -> str:
     """All there is to know of it: who waits for what, where, and where what they have was taken."""
     count = len(circle)
     head = f"vmscope locks, {time.strftime('%Y-%m-%d %H:%M:%S')}, pid {os.getpid()}: deadlock: "
     head += "a thread waits for itself" if count == 1 else f"{count} threads wait for each other"
     lines = [head, ""]
     for link in circle:
-        whose = "it has itself" if link.owner is link.thread else f'"{link.owner.name}" has'
-        begin = f'Thread "{link.thread.name}", native id {link.thread.native_id}'
-        lines.append(f"{begin}, waits for {name(link.wait.lock)}, which {whose}:")
-        lines += stack(env, link.thread)
-        lines.append("")
-    behind = waiting_behind(env, circle, blocked)
+        lines.append(f'Thread "{link.thread.name}", native id {link.thread.native_id}, waits for {name(link)}:')
+        lines += [*stack(env, link.thread), ""]
+    behind = waiting_behind(env, circle, waits)
     if behind:
-        names = ", ".join(f'"{thread.name}"' for thread in behind[:10])
-        lines += [f"Behind them: {names}{f' and {len(behind) - 10} more' if len(behind) > 10 else ''}", ""]
+        names = ", ".join(f'"{thread.name}"' for thread in behind[:NAMED])
+        lines += [f"Behind them: {names}{f' and {len(behind) - NAMED} more' if len(behind) > NAMED else ''}", ""]
     return "\n".join(lines) + "\n"
 
 
@@ -113,7 +139,7 @@ def stack(env: Environment, thread: Thread) -> list[str]:
     taken: dict[int, list[str]] = {}
     try:
         for info in env.get_owned_monitor_stack_depth_info(thread):
-            taken.setdefault(info.stack_depth, []).append(f"    - has {name(info.monitor)}")
+            taken.setdefault(info.stack_depth, []).append(f"    - has {kind(info.monitor)}")
     except ToolError:  # owners=off, or it has ended
         taken.clear()
     try:
@@ -122,15 +148,16 @@ def stack(env: Environment, thread: Thread) -> list[str]:
         return [f"  no stack: {error}"]
     lines: list[str] = []
     for depth, (method, location) in enumerate(frames):
-        lines += [show(method, location), *taken.get(depth, ())]
+        lines += [] if method.co_filename.startswith(OWN) else [show(method, location)]
+        lines += taken.get(depth, ())
     return [*lines, *taken.get(-1, ())]
 
 
-def waiting_behind(env: Environment, circle: list[Link], blocked: Mapping[Thread, Wait]) -> list[Thread]:
+def waiting_behind(env: Environment, circle: list[Link], waits: Mapping[Thread, Wait]) -> list[Thread]:
     """Who waits for one of the circle, or for one who does."""
     stuck = {link.thread for link in circle}
     behind: list[Thread] = []
-    left = {thread: owner_of(env, thread, wait) for thread, wait in [*blocked.items()] if thread not in stuck}
+    left = {thread: owner_of(env, thread, wait) for thread, wait in waits.items() if thread not in stuck}
     while more := [thread for thread, owner in left.items() if owner in stuck]:
         for thread in more:
             del left[thread]
@@ -139,8 +166,16 @@ def waiting_behind(env: Environment, circle: list[Link], blocked: Mapping[Thread
     return behind
 
 
-def name(lock: object) -> str:
-    """Its kind, and where it was made."""
+def name(link: Link) -> str:
+    """What is waited for."""
+    if isinstance(link.wait.what, Thread):
+        return f'the end of "{link.owner.name}"'
+    whose = "it has itself" if link.owner is link.thread else f'"{link.owner.name}" has'
+    return f"{kind(link.wait.what)}, which {whose}"
+
+
+def kind(lock: object) -> str:
+    """What it is, and where it was made."""
     return f"the {type(lock).__name__} of {made(lock)}"
 
 

@@ -8,7 +8,7 @@ STDERR = 2
 
 
 def append(path: str, text: str) -> None:
-    """`-` is standard error; so is a file that cannot be had, with a word on it. Nothing is raised, and no lock taken."""
+    """`-` is standard error; so is a file that cannot be had, with a word on it. It raises nothing."""
     file = STDERR
     if path != "-":
         try:

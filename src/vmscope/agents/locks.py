@@ -6,13 +6,13 @@ It has to be there before the program makes its locks, so it is loaded when the 
 `made` is where a lock was made:
 
     locks.contended{made="shop.cart.Cart.__init__:12"}      a thread had to wait to get it
-    locks.blockedTime{made=}                                how long those that got it had waited, in nanoseconds
-    locks.owners{by="shop.cart.total:41",made=}             who had it when another came: what took it, and where that is
-    locks.waits{made=}, locks.waitedTime{made=}             waits to be notified, of the condition with this lock
+    locks.wait{made=}                                       how long those that got it had waited: a histogram
+    locks.owners{by="shop.cart.total:41",made=}             who had it when another came: what took it
+    locks.notified{made=}                                   how long was waited to be notified, for a condition's lock
     locks.deadlocks, locks.deadlock                         how many were found; the last one, in words
 
 Options: `dump=PATH`, a file that deadlocks are appended to (default: `-`, standard error); `after=1s`, how long the
-threads of a deadlock have to have waited; `most=100`, so many places have counters of their own, the others one;
+threads of a deadlock have to have waited; `most=20`, so many places have counters of their own, the others one;
 `owners=off`: nothing on what took a lock, which makes taking one cheaper; `report=on`, a table on standard error at
 the end.
 """
@@ -33,7 +33,7 @@ from vmscope.tool import Capability, Environment, Event, Thread, ToolError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.agents.options import VM
-    from vmscope.counters.kinds import Counter
+    from vmscope.counters.kinds import Counter, Histogram
 
 READERS = {
     "dump": options.word,
@@ -55,6 +55,7 @@ EVENTS = (
     Event.MONITOR_WAITED,
 )
 OTHER = "other"
+BOUNDS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 60.0)  # seconds
 NANOSECONDS = 1e9  # in a second
 
 _loaded: dict[int, Locks] = {}
@@ -95,7 +96,7 @@ class Locks:
         given = {name: values[-1] for name, values in options.parse(text, READERS).items()}
         self._dump = str(given.get("dump", "-"))
         self._after = int(float(str(given.get("after", 1.0))) * NANOSECONDS)
-        most = int(str(given.get("most", 100)))
+        most = int(str(given.get("most", 20)))
         self._made, self._waited, self._by = Places(most), Places(most), Places(most)
         self._depths = bool(given.get("owners", True))
         self._report = bool(given.get("report", False))
@@ -107,16 +108,16 @@ class Locks:
                 "by vmscope run -pyagent: or VMSCOPE_TOOL_OPTIONS"
             )
         self._env.add_capabilities(needed)
-        events, ticks = vmscope.Units.EVENTS, vmscope.Units.TICKS
+        events = vmscope.Units.EVENTS
         self._contended = vmscope.counter("locks.contended", units=events)
-        self._blocked_time = vmscope.counter("locks.blockedTime", units=ticks)
+        self._wait = vmscope.histogram("locks.wait", bounds=BOUNDS)
         self._owners = vmscope.counter("locks.owners", units=events)
-        self._waits = vmscope.counter("locks.waits", units=events)
-        self._waited_time = vmscope.counter("locks.waitedTime", units=ticks)
+        self._notified = vmscope.histogram("locks.notified", bounds=BOUNDS)
         self._deadlocks = vmscope.counter("locks.deadlocks", units=events)
         self._deadlock = vmscope.text("locks.deadlock", capacity=512)
-        self._seen: dict[str, tuple[Counter, Counter, int, int]] = {}  # by where made; what was counted before
+        self._seen: dict[str, tuple[Counter, Histogram, dict[str, Counter]]] = {}  # by where made; the last by owner
         self._blocked: dict[Thread, Wait] = {}  # who waits to get a lock
+        self._joining: dict[Thread, Wait] = {}  # who waits for a thread's end, as of the last look
         self._waiting: dict[Thread, int] = {}  # who waits to be notified, since when
         self._env.set_event_callbacks(
             dict(zip(EVENTS, (self._on_enter, self._on_entered, self._on_wait, self._on_waited), strict=True))
@@ -133,13 +134,12 @@ class Locks:
             append("-", self.table())
 
     def table(self) -> str:
-        """Which locks were waited for, the longest first."""
-        rows = [
-            ((blocked.value - blocked_before) / NANOSECONDS, contended.value - before, made)
-            for made, (contended, blocked, before, blocked_before) in self._seen.items()
-        ]
-        lines = ["locks that were waited for:" if rows else "no lock was waited for"]
-        lines += [f"{count:8} times {seconds:10.3f} s  made at {made}" for seconds, count, made in sorted(rows)[::-1]]
+        """Which locks were waited for, the longest first, and who had them."""
+        lines = [f"{'waits':>9} {'seconds':>9}  for the lock made at, while it had been taken by"]
+        for made, (contended, wait, owners) in sorted(self._seen.items(), key=lambda each: -each[1][1].sum):
+            lines.append(f"{contended.value:9} {wait.sum:9.3f}  {made}")
+            rows = sorted(((counter.value, by) for by, counter in owners.items()), reverse=True)
+            lines += [f"{count:9} {'':11}{by}" for count, by in rows]
         return "\n".join(lines) + "\n"
 
     # -- events, on the program's threads ---------------------------------------------------------
@@ -147,29 +147,29 @@ class Locks:
     def _on_enter(self, env: Environment, thread: Thread, lock: object) -> None:
         self._blocked[thread] = Wait(lock, time.perf_counter_ns())
         made = self._made(deadlocks.made(lock))
-        contended = self._contended.labels(made=made)
+        contended, _, owners = self._seen.get(made) or self._seen.setdefault(
+            made, (self._contended.labels(made=made), self._wait.labels(made=made), {})
+        )
         contended.inc()
-        if made not in self._seen:
-            blocked = self._blocked_time.labels(made=made)
-            self._seen.setdefault(made, (contended, blocked, contended.value - 1, blocked.value))
         if self._depths:
-            self._owners.labels(made=made, by=self._by(self._owner(env, lock))).inc()
+            by = self._by(self._owner(env, lock))
+            owner = owners.get(by) or owners.setdefault(by, self._owners.labels(by=by, made=made))
+            owner.inc()
 
     def _on_entered(self, env: Environment, thread: Thread, lock: object) -> None:
         wait = self._blocked.pop(thread, None)
-        if wait is not None and wait.lock is lock:
-            made = self._made(deadlocks.made(lock))
-            self._blocked_time.labels(made=made).add(time.perf_counter_ns() - wait.since)
+        if wait is not None and wait.what is lock:
+            seconds = (time.perf_counter_ns() - wait.since) / NANOSECONDS
+            self._wait.labels(made=self._made(deadlocks.made(lock))).observe(seconds)
 
     def _on_wait(self, env: Environment, thread: Thread, condition: object, timeout: int) -> None:
-        self._waits.labels(made=self._waited(deadlocks.made(condition))).inc()
         self._waiting[thread] = time.perf_counter_ns()
 
     def _on_waited(self, env: Environment, thread: Thread, condition: object, timed_out: bool) -> None:
         since = self._waiting.pop(thread, None)
         if since is not None:
-            made = self._waited(deadlocks.made(condition))
-            self._waited_time.labels(made=made).add(time.perf_counter_ns() - since)
+            seconds = (time.perf_counter_ns() - since) / NANOSECONDS
+            self._notified.labels(made=self._waited(deadlocks.made(condition))).observe(seconds)
 
     def _owner(self, env: Environment, lock: object) -> str:
         """What took a lock, and the line where that is now: `module.function:line`."""
@@ -199,7 +199,9 @@ class Locks:
         for thread in [*self._blocked]:
             if not thread.alive:
                 self._blocked.pop(thread, None)
-        for found in deadlocks.find(self._env, self._blocked, self._after):
+        self._joining = deadlocks.joins(self._env, self._joining)
+        waits = {**self._joining, **self._blocked}
+        for found in deadlocks.find(self._env, waits, self._after):
             self._deadlocks.inc()
             self._deadlock.set(deadlocks.summary(found))
-            append(self._dump, deadlocks.report(self._env, found, self._blocked))
+            append(self._dump, deadlocks.report(self._env, found, waits))
