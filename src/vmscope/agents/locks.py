@@ -28,7 +28,7 @@ from vmscope.agents import deadlocks, options
 from vmscope.agents.deadlocks import Wait
 from vmscope.agents.dumps import append
 from vmscope.agents.ticker import Ticker
-from vmscope.tool import Capability, Environment, Event, Thread, ToolError
+from vmscope.tool import Capability, Environment, Event, Phase, Thread, ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -196,6 +196,13 @@ class Locks:
     # -- deadlocks, on a thread of its own --------------------------------------------------------
 
     def _look(self) -> None:
+        try:
+            self._find()
+        except ToolError:
+            if self._env.get_phase() == Phase.LIVE:  # it has not ended meanwhile
+                raise
+
+    def _find(self) -> None:
         for thread in [*self._blocked]:
             if not thread.alive:
                 self._blocked.pop(thread, None)
