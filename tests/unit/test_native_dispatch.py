@@ -35,6 +35,11 @@ class Env:
 class Here:
     """A thread."""
 
+    ended = 0
+
+    def end(self) -> None:
+        self.ended += 1
+
 
 HERE = Here()
 Calls = list[tuple[object, ...]]
@@ -156,6 +161,7 @@ def test_each_thread_is_asked_for_its_own(native: Any) -> None:
 
 def test_a_thread_that_has_left_sends_nothing(native: Any) -> None:
     told: list[object] = []
+    ended: list[int] = []
 
     def run() -> None:
         mine = Here()
@@ -164,11 +170,12 @@ def test_a_thread_that_has_left_sends_nothing(native: Any) -> None:
         relay(CODE, 0)
         native.leave_thread(mine)
         relay(CODE, 0)
+        ended.append(mine.ended)
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    assert len(told) == 1
+    assert (len(told), ended) == (1, [1])
 
 
 def test_own_code_is_passed_over(native: Any) -> None:

@@ -157,6 +157,26 @@ def test_threads_unknown_to_threading_are_found_and_get_no_dummy(env: Environmen
     wait_for(lambda: not other.alive)
 
 
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin's end of a thread is Python code")
+def test_no_debugger_or_profiler_sees_that_the_end_of_a_thread_is_told(env: Environment) -> None:
+    """They would ask `threading` which thread it is, which does not know it any more and makes a dummy."""
+    seen: list[str] = []
+    made: list[Thread] = []
+    ended = threading.Event()
+
+    def run() -> None:
+        made.append(threads.current())
+        made[0].endings.add(lambda thread: ended.set())
+        sys.setprofile(lambda frame, event, argument: seen.append(frame.f_code.co_qualname))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert ended.wait(PATIENCE)
+    assert not made[0].alive
+    assert seen[-1] == "Thread._bootstrap"
+
+
 def test_many_threads_that_come_and_go_are_forgotten(env: Environment) -> None:
     for _ in range(30):
         started = [threading.Thread(target=threads.current) for _ in range(10)]

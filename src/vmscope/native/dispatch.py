@@ -221,8 +221,9 @@ def _hears(listener: Listener, thread: object) -> bool:
     return listener[2] is None or any(each is thread for each in listener[2])
 
 
-def leave_thread(thread: object, /) -> None:
-    """This Thread, if it is the calling one, has ended: it sends nothing any more."""
+def leave_thread(thread: Any, reference: object = None, /) -> None:
+    """This Thread has ended: calls its end(); if it is the calling one, it sends nothing any more."""
+    thread.end()
     _ended.add(thread)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import _thread
 import os
 import sys
+from functools import partial
 from itertools import count
+from weakref import ref
 
 from vmscope import native
 
@@ -116,18 +118,14 @@ MAIN = ThreadGroup("main", SYSTEM)
 
 
 class _End:
-    """Dies with its thread's state, which then says that the thread has ended."""
+    """Dies with its thread's state, which then says that the thread has ended: by a weak reference, whose callback is
+    C, so that nothing of it is seen by a debugger or profiler."""
 
-    __slots__ = ("thread", "tied")
+    __slots__ = ("__weakref__", "thread", "told")
 
     def __init__(self, thread: Thread) -> None:
         self.thread = thread
-        self.tied = True
-
-    def __del__(self, leave: Callable[[object], None] = native.leave_thread) -> None:
-        if self.tied:
-            self.thread.end()
-            leave(self.thread)
+        self.told: object = ref(self, partial(native.leave_thread, thread))  # called before it is let go of
 
 
 _local = _thread._local()
@@ -155,8 +153,10 @@ def living() -> list[Thread]:
             if thread is None and running:
                 thread = _of_state(state, ident, native_id or None)
                 end = _End(thread)
-                end.tied = native.tie_thread(state, end)
-                thread._tied |= end.tied
+                if native.tie_thread(state, end):
+                    thread._tied = True
+                else:
+                    end.told = None
             if thread is not None and not thread._ended:
                 found.append(thread)
     return found
