@@ -82,7 +82,7 @@ def vmscope(folder: Path, *words: str, env: dict[str, str] | None = None) -> tup
     run = subprocess.run(
         [sys.executable, "-m", "vmscope", "run", *words],
         cwd=folder,
-        env={**os.environ, **(env or {})},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},  # in the order of the agents' own lines
         capture_output=True,
         text=True,
         timeout=PATIENCE,

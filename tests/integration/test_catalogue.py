@@ -641,9 +641,8 @@ def gil_waits(subject: Subject, name: str) -> None:
         int(after[f"python.gil.{key}"]) - int(before[f"python.gil.{key}"]) for key in ("waits", "waitTime")
     )
     longest = int(after["python.gil.longestWait"])
-    assert 3 <= waits <= int(after["vmscope.sampler.visits"]) - int(before["vmscope.sampler.visits"])
+    assert 1 <= waits <= int(after["vmscope.sampler.visits"]) - int(before["vmscope.sampler.visits"])
     assert 0.95e9 * interval <= longest <= waited <= passed
-    assert waited >= 3 * 0.5e9 * interval, "of three waits, which are half as long at least"
 
 
 @check("python.gil.contention")

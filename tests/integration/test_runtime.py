@@ -371,7 +371,8 @@ def test_no_thread(private_user: User, start_python: StartPython) -> None:
         vmscope.start()
         counter.inc()
         status = vmscope.status()
-        print(status.path, counter.value, os.listdir("/tmp/hsperfdata_" + os.environ["USER"]), status.reason)
+        files = set(os.listdir("/tmp/hsperfdata_" + os.environ["USER"])) & {str(os.getpid())}
+        print(status.path, counter.value, sorted(files), status.reason)
         """,
         user=private_user,
         preload=["resource", "vmscope.runtime"],

@@ -19,6 +19,8 @@ def command_line() -> str:
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None and spec.name != "__main__":  # which a directory's or a zip file's is called
         program = spec.name.removesuffix(".__main__")
+        if program == "_pyrepl":  # which 3.13 runs as a module where nothing else is to be run
+            program = "python"
     elif first == "-m":  # python -m, while the module is still being looked for
         position = sys.orig_argv.index("-m") + 1 if "-m" in sys.orig_argv else 0
         program = sys.orig_argv[position] if 0 < position < len(sys.orig_argv) else "-m"
