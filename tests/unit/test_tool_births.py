@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import logging
 import sys
 import threading
 import time
@@ -206,3 +207,26 @@ def test_an_agents_thread(env: Environment, log: Log) -> None:
     done.wait(60)
     until(lambda: len(log) == 2)
     assert [line[:3] for line in log] == [("THREAD_START", thread, "helper"), ("THREAD_END", thread, "helper")]
+
+
+def test_logging_that_fails_keeps_no_thread_from_running(vm: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append(record.getMessage())
+            raise ValueError("no place left on the device")
+
+    def fails(*_: object) -> None:
+        raise LookupError
+
+    told: list[str] = []
+    ran: list[bool] = []
+    monkeypatch.setattr(logging.getLogger("vmscope.tool"), "handlers", [Failing()])
+    env = vm.get_env(agent="mine")
+    env.set_event_callbacks({START: fails, END: fails})
+    env.set_event_notification_mode(True, START)
+    env.set_event_notification_mode(True, END)
+    thread = threading.Thread(target=ran.append, args=(True,))
+    thread.start()
+    thread.join()
+    assert ran == [True]
+    assert told == [f"agent mine: its callback for THREAD_{what} raised" for what in ("START", "END")]

@@ -98,7 +98,8 @@ class Base:
         return result
 
     def failed(self, event: Event | Extension, error: BaseException) -> None:
-        """Logs what a callback raised; the tenth time in a row disables its event for this environment.
+        """Logs what a callback raised; the tenth time in a row disables its event for this environment. Where logging
+        fails too, nobody is told.
 
         Raises it again, when it is not the callback's: a signal came meanwhile, and its handler raised it.
         """
@@ -116,10 +117,14 @@ class Base:
                 }
                 del self.failures[event]
                 self.host.changed()
-        logging.getLogger("vmscope.tool").error(
-            "agent %s: its callback for %s raised%s",
-            self.agent or "without a name",
-            event.name,
-            f", {FAILURES} times in a row: the event is now disabled for it" if over else "",
-            exc_info=error,
-        )
+        try:
+            logging.getLogger("vmscope.tool").error(
+                "agent %s: its callback for %s raised%s",
+                self.agent or "without a name",
+                event.name,
+                f", {FAILURES} times in a row: the event is now disabled for it" if over else "",
+                exc_info=error,
+            )
+        except BaseException as wrong:  # the program's own logging may fail, or be in the middle of its import
+            if isinstance(wrong, KeyboardInterrupt) or signals.from_handler(wrong):
+                raise
