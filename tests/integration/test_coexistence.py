@@ -153,6 +153,35 @@ def test_coverage(environment: Environment, folder: Path, core: str, branch: tup
     assert counted(folder) == 1
 
 
+COME_AND_GO = """
+import sys
+from cart import Cart, fill
+from vmscope import tool
+cart = Cart()
+cart.add(1)
+agents = [tool.load_agent("vmscope.agents.exceptions") for _ in sys.argv[1:]]
+fill(cart)
+for agent in agents:
+    tool.unload_agent(agent)
+print(cart.total(), len(agents))
+"""
+
+
+@pytest.mark.parametrize("core", ["ctrace", "sysmon"])
+def test_agents_that_come_and_go_while_coverage_measures(environment: Environment, folder: Path, core: str) -> None:
+    pytest.importorskip("coverage", reason="coverage is in the dev group")
+    (folder / "program.py").write_text(COME_AND_GO)
+    found = []
+    for agents in ((), ("one", "two")):
+        run = ("-m", "coverage", "run", f"--source={folder}", "program.py", *agents)
+        assert environment.run(*run, env={"COVERAGE_CORE": core}, cwd=folder) == (0, f"28 {len(agents)}\n", "")
+        report = environment.run("-m", "coverage", "json", "--quiet", "-o", "-", env={"VMSCOPE": "0"}, cwd=folder)
+        found.append(json.loads(report[1])["files"]["cart.py"])
+    alone, beside = found
+    assert beside == alone
+    assert alone["summary"]["missing_lines"] == 1
+
+
 TESTS = """
 import cart, pytest
 
