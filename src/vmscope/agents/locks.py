@@ -13,7 +13,7 @@ It has to be there before the program makes its locks, so it is loaded when the 
 
 Options: `dump=PATH`, a file that deadlocks are appended to (default: `-`, standard error); `after=1s`, how long the
 threads of a deadlock have to have waited; `most=20`, so many places have counters of their own, the others one;
-`owners=off`: nothing on what took a lock, which makes taking one cheaper; `report=on`, a table on standard error at
+`owners=off`: nothing on what took a lock, which is cheaper; `report=on`, a table on standard error at
 the end.
 """
 
