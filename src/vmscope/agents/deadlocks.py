@@ -9,7 +9,7 @@ import time
 from types import CodeType, FrameType
 
 from vmscope.agents.stacks import DEPTH, OWN, line, show
-from vmscope.tool import Environment, Thread, ThreadState, ToolError
+from vmscope.tool import Environment, Thread, ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,11 +106,7 @@ def owner_of(env: Environment, thread: Thread, wait: Wait) -> Thread | None:
 
 def lasts(env: Environment, circle: list[Link]) -> bool:
     """Whether each still waits for the next one, and none with a time limit, after which the others would go on."""
-    try:
-        timed = any(env.get_thread_state(link.thread) & ThreadState.PARKED for link in circle)
-    except ToolError:
-        return False
-    return not timed and all(owner_of(env, link.thread, link.wait) is link.owner for link in circle)
+    return all(link.thread.patient and owner_of(env, link.thread, link.wait) is link.owner for link in circle)
 
 
 def summary(circle: list[Link]) -> str:

@@ -68,12 +68,13 @@ class MonitorLock:
     def _wait(self, timeout: float) -> bool:
         own = threads.current()
         self.waiters.append(own)
-        before, own.contended = own.contended, self  # a callback that waits for a lock is within another wait
+        before = own.contended, own.patient  # a callback that waits for a lock is within another wait
+        own.contended, own.patient = self, timeout < 0
         try:
             self._locks.tell(Event.MONITOR_CONTENDED_ENTER, own, self)
             taken = bool(self._lock.acquire(True, timeout))
         finally:
-            own.contended = before
+            own.contended, own.patient = before
             self.waiters.remove(own)
         if taken:
             try:

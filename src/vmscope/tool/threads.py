@@ -38,7 +38,7 @@ class Thread:
     __slots__ = (
         "__weakref__", "_ended", "_name", "_tied",
         "contended", "endings", "id", "ident", "interrupted", "monitors",
-        "native_id", "of_agent", "state", "suspended", "waiter",
+        "native_id", "of_agent", "patient", "state", "suspended", "waiter",
     )  # fmt: skip
 
     def __init__(self, ident: int = 0, native_id: int | None = None, *, state: int = 0, name: str = "") -> None:
@@ -51,6 +51,7 @@ class Thread:
         self.interrupted = False  # and it has not been told so yet
         self.suspended = False
         self.contended: object = None  # the lock, or the condition, that it waits for
+        self.patient = True  # it waits for that lock however long it takes
         self.monitors: dict[int, MonitorLock] = {}  # by id: the locks that it has
         self.waiter: _thread.LockType | None = None  # released, it wakes the thread out of a raw monitor's wait
         self.endings: set[Callable[[Thread], None]] = set()  # called when it ends
