@@ -299,6 +299,27 @@ def test_an_environment_that_cannot_even_log(native: Any, monkeypatch: pytest.Mo
     assert seen == ["no log"]
 
 
+def test_the_default_hook_is_told_too(
+    native: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It takes nothing but what CPython itself makes."""
+
+    class Broken(Env):
+        def failed(self, event: int, error: BaseException) -> None:
+            raise RuntimeError("no log")
+
+    def raises(*_: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr("sys.unraisablehook", sys.__unraisablehook__)
+    relay = native.Relay(65, "entry", here, OWN)
+    relay.listen((row(Broken(), raises),))
+    relay(CODE, 0)
+    told = capfd.readouterr().err
+    assert told.startswith("Exception ignored in")
+    assert told.endswith("RuntimeError: no log\n")
+
+
 def test_listeners_that_change_while_they_are_called(native: Any) -> None:
     calls: list[str] = []
     first, second, third = Env(), Env(), Env()

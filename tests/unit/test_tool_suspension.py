@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
@@ -270,3 +271,30 @@ def test_a_stop_reaches_a_suspended_thread_when_it_goes_on(env: Environment) -> 
     env.resume_thread(counting.thread)
     counting.python.join(PATIENCE)
     assert [type(error) for error in raised] == [ValueError]
+
+
+def test_a_child_has_nobody_to_hold_up() -> None:
+    """Its parent suspended a thread that the child does not have: nothing watches the child's lines for it."""
+    code = """
+import os, sys, threading, time
+from vmscope import tool
+env = tool.vm().get_env(tool.Version.V1_2, "test")
+env.add_capabilities({tool.Capability.CAN_SUSPEND})
+go = threading.Event()
+other = threading.Thread(target=go.wait, name="other", daemon=True)
+other.start()
+env.suspend_thread(next(thread for thread in env.get_all_threads() if thread.name == "other"))
+def watched():
+    monitoring = sys.monitoring
+    return sum(monitoring.get_events(number) for number in range(6) if monitoring.get_tool(number) is not None)
+assert watched()
+pid = os.fork()
+if not pid:
+    os._exit(9 if watched() else 0)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+os._exit(0)
+"""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr

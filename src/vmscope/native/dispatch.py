@@ -208,9 +208,16 @@ class Unraisable:
 
 
 def unraisable(error: BaseException, where: object) -> None:
-    """As C code that has nobody to tell."""
+    """As C code that has nobody to tell. The default hook takes nothing that is made in Python."""
     hook: Callable[[Any], object] = sys.unraisablehook
-    hook(Unraisable(error, where))
+    try:
+        if hook is not sys.__unraisablehook__:
+            hook(Unraisable(error, where))
+        elif sys.stderr is not None:
+            sys.stderr.write(f"Exception ignored in: {where!r}\n")
+            sys.__excepthook__(type(error), error, error.__traceback__)
+    except Exception:
+        pass  # whoever was to be told failed: nobody is left
 
 
 def _is_own(own: str, code: object) -> bool:

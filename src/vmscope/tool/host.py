@@ -220,6 +220,8 @@ def _after_fork() -> None:
     _making = _thread.allocate_lock()
     if _vm is not None:
         _vm.lock = _thread.RLock()
+        if _vm.environments:
+            _vm.changed()  # threads that were suspended are not there any more
 
 
 os.register_at_fork(after_in_child=_after_fork)
