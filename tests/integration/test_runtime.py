@@ -211,7 +211,7 @@ thread = threading.Thread(target=add)
                     value = values[name]
                     assert value in (0, i + 1) if i % 3 else value == f"text.{i}." + "y" * (i * 11 % 60)
     assert len(seen) == 8000
-    assert len(sizes) > 5, "the reader was there while they were added"
+    assert len(sizes) > 1, "the reader was there while they were added"
     assert child.ask("thread.join() or vmscope.status().overflow") == "0"
 
 
@@ -225,6 +225,9 @@ def test_the_jdks_tools_read_every_size(jdk: JDK, start_vmscope: StartVMScope, s
     assert (jstat.returncode, jstat.stderr) == (0, "")
     assert jstat.stdout.split()[:6] == ["S0", "S1", "E", "O", "M", "CCS"]
     assert len(jstat.stdout.splitlines()) == 2
+    end = time.monotonic() + 10
+    while size != "1k" and vmscope.vm(child.pid).values().get("test.size") != 42 and time.monotonic() < end:
+        time.sleep(0.05)
     jcmd = jdk.run("jcmd", str(child.pid), "PerfCounter.print")
     assert jcmd.returncode == 0, jcmd.stderr
     printed = jcmd.stdout.splitlines()
