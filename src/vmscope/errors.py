@@ -142,3 +142,10 @@ class AgentError(VMScopeError, RuntimeError):
 
 class CommandLineError(VMScopeError, ValueError):
     """Arguments that a sub-command does not take: exit status 2."""
+
+
+# -- diagnostic commands --------------------------------------------------------------------------
+
+
+class CommandError(VMScopeError, ValueError):
+    """A diagnostic command that was not understood, or cannot be carried out: what its client is shown."""

@@ -17,7 +17,7 @@ from vmscope.tool.errors import WrongPhase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from vmscope.tool.environment import Environment
     from vmscope.tool.host import Host
@@ -119,6 +119,7 @@ class AgentVM:
         self._host = vm
         self._agent = agent
         self._environments: list[Environment] = []
+        self._endings: list[Callable[[], object]] = []
 
     @property
     def phase(self) -> Phase:
@@ -135,8 +136,18 @@ class AgentVM:
         """The VM's flags by name: its options, and what has been made possible by the capabilities."""
         return self._host.flags()
 
+    def at_unload(self, callback: Callable[[], object]) -> None:
+        """Calls it when the agent is unloaded while the program goes on, or has failed to load."""
+        self._endings.append(callback)
+
     def dispose(self) -> None:
-        """Of all environments that were made here."""
+        """Of all environments that were made here, after what was to be called then."""
+        endings, self._endings = self._endings, []
+        for callback in endings:
+            try:
+                callback()
+            except BaseException as error:
+                _log("agent %s: what it wanted called at its end raised", self._agent, error=error)
         environments, self._environments = self._environments, []
         for environment in environments:
             if not environment.disposed:

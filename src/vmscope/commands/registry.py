@@ -1,0 +1,145 @@
+"""The registry of diagnostic commands: what each is called and takes, and where it stands.
+
+Those of vmscope are found by `TABLE`, and nothing of one is imported before somebody asks for it; agents and programs
+add theirs with `register`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from vmscope.commands import guest
+from vmscope.commands.arguments import ILLEGAL, Argument, parse
+from vmscope.errors import CommandError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from vmscope.tool.agents import AgentVM
+
+    class Output(Protocol):
+        """Where a command writes what its client is shown. BrokenPipeError when the client has gone."""
+
+        def write(self, text: str, /) -> object: ...
+        def flush(self) -> object:
+            """What was written goes to the client now."""
+
+else:
+    Output = object
+
+# Each command, and the module of this room that has it.
+TABLE: dict[str, str] = {
+    "VM.uptime": "uptime",
+    "VM.version": "version",
+    "help": "help",
+}
+
+
+class Command:
+    """One command: `run(out, **values)` gets a value for each of `arguments`, by `Argument.keyword`.
+
+    `impact` says what it costs the program. CommandError is how `run` says what went wrong; what else it raises is
+    logged and told to the client in one line.
+    """
+
+    __slots__ = ("arguments", "description", "impact", "name", "run")
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        run: Callable[..., object],
+        *,
+        impact: str = "Low",
+        arguments: tuple[Argument, ...] = (),
+    ) -> None:
+        if not name or set(name) & set(" =\"'\n"):
+            raise ValueError(f"{name!r} is no name of a command: blanks, quotes and = have a meaning in jcmd's grammar")
+        self.name = name
+        self.description = description
+        self.impact = impact
+        self.arguments = arguments
+        self.run = run
+
+    def __repr__(self) -> str:
+        return f"<Command {self.name}>"
+
+
+_added: dict[str, Command] = {}
+
+
+def register(command: Command, vm: AgentVM | None = None) -> None:
+    """`jcmd PID NAME` runs this from now on. CommandError where the name has a command already.
+
+    An agent gives the `vm` that it was loaded with: then the command goes when the agent is unloaded.
+    """
+    if _added.setdefault(command.name, command) is not command or command.name in TABLE:
+        if _added[command.name] is command:
+            del _added[command.name]
+        raise CommandError(f"a command is called {command.name} already: give this one another name")
+    if vm is not None:
+        vm.at_unload(lambda: unregister(command))
+
+
+def unregister(command: Command) -> None:
+    """Takes it away; nothing where it is not there."""
+    if _added.get(command.name) is command:
+        del _added[command.name]
+
+
+def names() -> list[str]:
+    """Of all commands, in the order of `help`."""
+    return sorted([*TABLE, *_added])
+
+
+def find(name: str) -> Command | None:
+    """The command of this name."""
+    if name not in TABLE:
+        return _added.get(name)
+    module = __import__(f"vmscope.commands.{TABLE[name]}", fromlist=["COMMANDS"])
+    command: Command = next(each for each in module.COMMANDS if each.name == name)
+    return command
+
+
+def execute(text: str, out: Output) -> None:
+    """Runs each line of `text` up to one that says `stop`; blank ones and those with `#` in front are passed over.
+
+    CommandError, with what the client is shown, for a line that is not understood or fails; those behind it are not
+    run. BrokenPipeError when the client has gone.
+    """
+    for line in text.split("\n"):
+        line = line.strip(" ")
+        if line == "stop":
+            return
+        if line and not line.startswith("#"):
+            name, _, arguments = line.partition(" ")
+            command = find(name)
+            if command is None:
+                raise CommandError(f"{ILLEGAL}Unknown diagnostic command")
+            _run(command, arguments, out)
+
+
+def _run(command: Command, arguments: str, out: Output) -> None:
+    values = parse(arguments, command.arguments)
+    try:
+        with guest.Visit():
+            command.run(out, **values)
+    except (CommandError, BrokenPipeError):
+        raise
+    except BaseException as error:
+        _log("the command %s raised", command.name, error=error)
+        text = " ".join(str(error).split())
+        raise CommandError(f"{command.name} failed: {type(error).__name__}{': ' if text else ''}{text}") from error
+
+
+def _log(message: str, *arguments: object, error: BaseException) -> None:
+    """Where the program has loaded logging; where it has not, nobody could have asked to see it."""
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        with guest.Visit():
+            try:
+                logging.getLogger("vmscope.commands").error(message, *arguments, exc_info=error)
+            except BaseException:  # a handler of the program's, which has its own ways of being told
+                pass
