@@ -98,6 +98,33 @@ class EntryTypeError(FormatError, TypeError):
     """An entry of a type that no reader understands."""
 
 
+# -- asking another process -----------------------------------------------------------------------
+
+
+class AttachError(VMScopeError, ConnectionError):
+    """A process that could not be asked, or that stopped answering half-way."""
+
+
+class NotAttachable(AttachError):
+    """The process does not take part in the attach protocol. No signal was sent to it."""
+
+
+class AttachTimeout(AttachError, TimeoutError):
+    """The process takes part, and did not answer in time."""
+
+
+class InsecureSocket(AttachError, PermissionError):
+    """A socket that another user could have put there, or that another process answers: nothing was sent to it."""
+
+
+class OperationFailed(VMScopeError, RuntimeError):
+    """The process answered, and what was asked of it failed: `status` is the protocol's, the message its own."""
+
+    def __init__(self, message: str, *, status: int, pid: int | None = None) -> None:
+        super().__init__(message, pid=pid)
+        self.status = status
+
+
 # -- this process's own region --------------------------------------------------------------------
 
 

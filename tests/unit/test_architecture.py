@@ -37,6 +37,7 @@ FAST = [
     ["jps"],
     ["jps", "-lv"],
     ["jstat", "-options"],
+    ["jcmd", "-l"],
     ["run", "-c", "pass"],
     ["run", "-XX:-UsePerfData", "-c", "pass"],
 ]

@@ -21,11 +21,13 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("ps", "list the Python and Java VMs of this host"),
     ("stat", "show what a VM is doing, sample after sample"),
     ("counters", "show a VM's counters"),
+    ("cmd", "have a VM carry out a diagnostic command"),
     ("jps", "like the JDK's jps, for scripts"),
     ("jstat", "like the JDK's jstat, for scripts"),
+    ("jcmd", "like the JDK's jcmd, for scripts"),
 )
 # These answer --help as the JDK's do.
-DROP_INS = ("jps", "jstat")
+DROP_INS = ("jps", "jstat", "jcmd")
 
 
 def usage() -> str:

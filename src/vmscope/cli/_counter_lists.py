@@ -81,6 +81,13 @@ def _chosen(vm: VM, request: Request) -> list[Listed]:
     )
 
 
+def all_values(vm: VM) -> str:
+    """What `jcmd PID PerfCounter.print` shows."""
+    counters: dict[str, Listed] = {counter.name: counter for counter in _jvmstat.made_up(vm)}
+    counters.update(vm.counters.items())
+    return "".join([f"{name}={_value(counters[name].value)}\n" for name in sorted(counters)])
+
+
 def _line(counter: Listed, request: Request) -> str:
     line = f"{counter.name}={_value(counter.value)}"
     if request.verbose:

@@ -58,6 +58,11 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode(charset, "replace")
 
 
+def encode_text(text: str) -> bytes:
+    """The same for text that came as characters: one question mark for each that the locale lacks."""
+    return text.encode("ascii" if text.isascii() else _charset(), "replace")
+
+
 def _bytes(char: str) -> int:
     """How many bytes of a region a character was. U+FFFD was one that is no UTF-8; infinity comes from no region."""
     return 1 if char in "\ufffd\u221e" else len(char.encode("utf-8", "surrogateescape"))

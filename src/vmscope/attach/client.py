@@ -1,0 +1,316 @@
+"""Asking a VM, Python's or Java's, to do something: the client's side of the attach protocol.
+
+    with connect(4711) as client, client.execute("jcmd", "VM.version") as reply:
+        for part in reply: ...
+
+Each operation is a connection of its own. Nothing waits longer than its time limit, and nothing that a server sends
+is kept: an answer is handed on as it comes.
+"""
+
+from __future__ import annotations
+
+import _socket
+import os
+import sys
+from errno import ECONNREFUSED, ELOOP, ENOENT
+from stat import S_ISSOCK
+from time import monotonic, sleep
+
+from vmscope.attach.target import Target
+from vmscope.errors import (
+    AccessDenied,
+    AttachError,
+    AttachTimeout,
+    InsecureSocket,
+    NoSuchProcess,
+    OperationFailed,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HANDSHAKE = 10.0  # seconds for a VM to open its socket
+SILENCE = 60.0  # seconds without a byte of an answer
+
+BAD_VERSION = 101  # a status: the server speaks no such version of the protocol
+_ARGUMENTS = 3
+_LONGEST_ARGUMENT = 1024  # bytes: what a HotSpot takes by version 1
+_LONGEST_STATUS = 16
+_PIECE = 1 << 16
+_LONGEST_MESSAGE = 1 << 16
+
+_FIRST_NAP, _LONGEST_NAP = 0.0005, 0.02
+
+
+class Reply:
+    """An answer: its `status`, 0 for good, and its body, which is read as it comes. Close it, or use `with`."""
+
+    __slots__ = ("_client", "_rest", "_socket", "status")
+
+    def __init__(self, client: Client, socket: _socket.socket) -> None:
+        self._client = client
+        self._socket = socket
+        self._rest = b""
+        self.status = self._read_status()
+
+    def _read_status(self) -> int:
+        text = part = self._receive()
+        while part and b"\n" not in text and len(text) < _LONGEST_STATUS:
+            part = self._receive()
+            text += part
+        line, newline, self._rest = text.partition(b"\n")
+        digits = line[1:] if line.startswith(b"-") else line
+        if digits.isdigit() and (newline or not part):
+            return int(line)
+        pid = self._client.pid
+        if not text:
+            raise self._client.ended("closed the connection without an answer")
+        raise AttachError(
+            f"process {pid} does not answer by the attach protocol: {text[:40]!r}",
+            pid=pid,
+            hint="something else has its socket",
+        )
+
+    def _receive(self) -> bytes:
+        try:
+            return self._socket.recv(_PIECE)
+        except TimeoutError:
+            raise self._client.silent() from None
+        except OSError as error:
+            raise self._client.ended(f"broke the connection: {error.strerror}") from None
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The body, piece by piece. Raises AttachTimeout after a silence, AttachError when the process goes away."""
+        part, self._rest = self._rest, b""
+        while True:
+            if part:
+                yield part
+            part = self._receive()
+            if not part:
+                break
+        if not self._client.target.alive:
+            raise self._client.ended("ended")
+
+    def read(self, limit: int = _LONGEST_MESSAGE) -> bytes:
+        """The body, at most `limit` bytes of it."""
+        parts, left = [], limit
+        for part in self:
+            parts.append(part[:left])
+            left -= len(part)
+            if left <= 0:
+                break
+        return b"".join(parts)
+
+    def failure(self) -> OperationFailed:
+        """What a status that is not 0 means, in the process's own words."""
+        pid = self._client.pid
+        text = self.read().decode("utf-8", "replace").strip()
+        if self.status == BAD_VERSION:
+            text = f"process {pid} speaks another version of the attach protocol"
+        return OperationFailed(
+            text or f"process {pid} could not do it, and did not say why", status=self.status, pid=pid
+        )
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> Reply:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Client:
+    """A process that answers. `silence`: seconds without a byte after which its answer is given up; None for never."""
+
+    __slots__ = ("_path", "_ready", "silence", "target")
+
+    def __init__(self, target: Target, path: str, ready: _socket.socket, silence: float | None) -> None:
+        self.target = target
+        self._path = path
+        self._ready: _socket.socket | None = ready  # the connection that showed that it answers
+        self.silence = silence
+
+    @property
+    def pid(self) -> int:
+        return self.target.pid
+
+    def execute(self, operation: str, *arguments: str) -> Reply:
+        """Asks for an operation, with three arguments at most.
+
+        Raises AttachTimeout, AttachError when the process ends or answers nonsense, InsecureSocket when its socket
+        has been replaced, and ValueError for a request that the protocol has no room for.
+        """
+        data = request(operation, arguments)
+        socket, self._ready = self._ready, None
+        if socket is None:
+            socket = open_socket(self.target, self._path)
+        if socket is None:
+            raise self.ended("no longer answers")
+        try:
+            socket.settimeout(self.silence)
+            try:
+                socket.sendall(data)
+            except TimeoutError:
+                raise self.silent() from None
+            except OSError:
+                pass  # it may have answered before it read all
+            return Reply(self, socket)
+        except BaseException:
+            socket.close()
+            raise
+
+    def silent(self) -> AttachTimeout:
+        pid = self.pid
+        if not self.target.alive:
+            return AttachTimeout(f"process {pid} ended while it was asked", pid=pid)
+        if self.target.stopped:
+            return AttachTimeout(f"process {pid} is stopped, and cannot answer", pid=pid, hint=f"kill -CONT {pid}")
+        return AttachTimeout(
+            f"process {pid} has been asked and has said nothing for {self.silence:g} s; it may still be at it",
+            pid=pid,
+            hint="--timeout=SECONDS waits longer; vmscope stat shows what it is doing",
+        )
+
+    def ended(self, what: str) -> AttachError:
+        """The process did `what` before its answer was whole."""
+        if not self.target.alive:
+            what = "ended while it was asked"
+        return AttachError(f"process {self.pid} {what}", pid=self.pid, hint="its answer, if any, is not complete")
+
+    def close(self) -> None:
+        if self._ready is not None:
+            self._ready.close()
+        self.target.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def request(operation: str, arguments: tuple[str, ...]) -> bytes:
+    """A request of version 1. ValueError for what it cannot carry."""
+    fields = [field.encode("utf-8", "surrogateescape") for field in (operation, *arguments)]
+    if len(arguments) > _ARGUMENTS or any(b"\0" in field or len(field) > _LONGEST_ARGUMENT for field in fields):
+        raise ValueError(f"at most {_ARGUMENTS} arguments of {_LONGEST_ARGUMENT} bytes each, without NUL")
+    fields += [b""] * (_ARGUMENTS - len(arguments))
+    return b"1\0" + b"\0".join(fields) + b"\0"
+
+
+def connect(pid: int, *, timeout: float = HANDSHAKE, silence: float | None = SILENCE) -> Client:
+    """Finds the socket of a VM; has it opened first where the VM opens it only when asked.
+
+    Raises NoSuchProcess, AccessDenied, NotAttachable (no signal was sent), AttachTimeout, InsecureSocket.
+    """
+    target = Target(pid)
+    try:
+        path = target.socket_path()
+        socket = open_socket(target, path)
+        if socket is None:
+            target.check()
+            socket = _wake(target, path, timeout)
+        return Client(target, path, socket, silence)
+    except BaseException:
+        target.close()
+        raise
+
+
+def open_socket(target: Target, path: str) -> _socket.socket | None:
+    """A connection to the target's socket; None where nobody listens. Raises InsecureSocket, AccessDenied."""
+    try:
+        fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (ENOENT, ELOOP):
+            return None
+        raise _refused(target.pid, path) from None
+    try:
+        # What is looked at is what is connected to, whatever its name stands for by then.
+        found = os.fstat(fd)
+        if not S_ISSOCK(found.st_mode):
+            raise _insecure(target.pid, path, "is no socket")
+        if found.st_uid not in (0, target.uid):
+            raise _insecure(target.pid, path, f"belongs to user {found.st_uid}, the process to user {target.uid}")
+        if found.st_mode & 0o077:
+            raise _insecure(target.pid, path, f"is open to others (mode {found.st_mode & 0o777:03o})")
+        socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            socket.settimeout(HANDSHAKE)
+            socket.connect(f"/proc/self/fd/{fd}")
+            _check_server(target, path, socket)
+            return socket
+        except BaseException as error:
+            socket.close()
+            if isinstance(error, TimeoutError | BlockingIOError):
+                raise AttachTimeout(
+                    f"process {target.pid} accepts no connection: too many clients wait", pid=target.pid, path=path
+                ) from None
+            if isinstance(error, PermissionError) and not isinstance(error, InsecureSocket):
+                raise _refused(target.pid, path) from None
+            if isinstance(error, OSError) and error.errno == ECONNREFUSED:
+                return None  # left behind by a process that was killed
+            raise
+    finally:
+        os.close(fd)
+
+
+def _check_server(target: Target, path: str, socket: _socket.socket) -> None:
+    """Who listens must be who was asked for."""
+    credentials = socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    pid = int.from_bytes(credentials[:4], sys.byteorder)
+    if pid != target.pid:
+        raise _insecure(target.pid, path, f"is answered by process {pid}" if pid else "is answered by another process")
+
+
+def _wake(target: Target, path: str, timeout: float) -> _socket.socket:
+    """The lazy handshake: leave a note, send SIGQUIT, wait for the socket; once more half-way."""
+    begin = monotonic()
+    note = target.leave_note()
+    try:
+        target.wake()
+        again, nap = True, _FIRST_NAP
+        while (passed := monotonic() - begin) < timeout:
+            sleep(min(nap, timeout - passed))
+            nap = min(nap * 1.5, _LONGEST_NAP)
+            socket = open_socket(target, path)
+            if socket is not None:
+                return socket
+            if not target.alive:
+                raise NoSuchProcess(f"process {target.pid} ended while it was asked", pid=target.pid)
+            if again and passed > timeout / 2:
+                target.wake()
+                again = False
+    finally:
+        if note:
+            try:
+                os.unlink(note)
+            except OSError:
+                pass
+    if target.stopped:
+        raise AttachTimeout(
+            f"process {target.pid} is stopped, and cannot answer", pid=target.pid, hint=f"kill -CONT {target.pid}"
+        )
+    raise AttachTimeout(
+        f"process {target.pid} did not open {path} within {timeout:g} s",
+        pid=target.pid,
+        path=path,
+        hint="it may be busy or blocked: try again",
+    )
+
+
+def _insecure(pid: int, path: str, what: str) -> InsecureSocket:
+    return InsecureSocket(
+        f"process {pid} is not asked: {path} {what}", pid=pid, path=path, hint="remove the file if nobody owns up to it"
+    )
+
+
+def _refused(pid: int, path: str) -> AccessDenied:
+    return AccessDenied(
+        f"Permission denied: process {pid} belongs to another user",
+        pid=pid,
+        path=path,
+        hint="run this as its user or as root",
+    )

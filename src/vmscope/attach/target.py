@@ -1,0 +1,206 @@
+"""Whom to ask: what /proc says of a process, whether it takes part in attach, and what wakes its listener.
+
+A JVM opens its socket when it is first asked for: the client leaves a file and sends SIGQUIT. That signal ends any
+process that does not catch it, so it goes to none but a VM that does, as its own kernel entry shows, and by a
+descriptor of the process, so that a pid that is used again gets nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from _signal import SIGQUIT, pidfd_send_signal  # type: ignore[import-not-found]  # typeshed has it in signal alone
+from errno import EEXIST, ENOSYS, EPERM, ESRCH
+from stat import S_ISDIR
+
+from vmscope.errors import AccessDenied, AttachError, NoRegion, NoSuchProcess, NotAttachable, VMScopeError
+from vmscope.reader.process import PID_MAX, read_file
+
+TMP = "/tmp"  # whatever TMPDIR says, as HotSpot has it
+
+_ENDED = "ZXx"
+_STOPPED = "Tt"
+_LIMIT = 16 << 20  # bytes of a process's maps
+
+PREPARE = "start it with vmscope run, or switch vmscope autostart on and start it again"
+
+
+class Target:
+    """A living process, held so that its pid stays its own. Close it, or use it in a `with` statement.
+
+    `nspid` is its pid in its own namespace, `uid` its effective user; `catches` and `ignores` say what it does
+    with SIGQUIT.
+    """
+
+    __slots__ = ("_fd", "catches", "ignores", "nspid", "pid", "state", "uid")
+
+    def __init__(self, pid: int) -> None:
+        """Raises NoSuchProcess, and AccessDenied where /proc hides other users' processes."""
+        if not 0 < pid <= PID_MAX:
+            raise _gone(pid)
+        try:
+            self._fd = os.pidfd_open(pid)
+        except OSError as error:
+            if error.errno == ESRCH or error.errno != ENOSYS:
+                raise _gone(pid) from None
+            raise AttachError("attaching needs Linux 5.3 or later", pid=pid) from None
+        self.pid = pid
+        try:
+            self.look()
+        except BaseException:
+            self.close()
+            raise
+
+    def look(self) -> None:
+        """Reads again what may change."""
+        try:
+            text = read_file(f"/proc/{self.pid}/status", 1 << 16)
+        except (FileNotFoundError, ProcessLookupError):
+            raise _gone(self.pid) from None
+        except PermissionError:
+            raise _denied(self.pid) from None
+        fields = dict(line.split(b":", 1) for line in text.splitlines() if b":" in line)
+        self.state = fields[b"State"].split()[0].decode("ascii")
+        if self.state in _ENDED:
+            raise _gone(self.pid)
+        self.nspid = int(fields.get(b"NSpid", b"%d" % self.pid).split()[-1])
+        self.uid = int(fields[b"Uid"].split()[1])
+        bit = 1 << SIGQUIT - 1
+        self.catches = bool(int(fields[b"SigCgt"], 16) & bit)
+        self.ignores = bool(int(fields[b"SigIgn"], 16) & bit)
+
+    @property
+    def alive(self) -> bool:
+        try:
+            self.look()
+        except NoSuchProcess:
+            return False
+        return True
+
+    @property
+    def stopped(self) -> bool:
+        """By SIGSTOP, or by a debugger."""
+        return self.state in _STOPPED
+
+    # -- its files
+
+    def places(self) -> list[str]:
+        """Where its socket may be: its own tmp directory, which for a container is not ours."""
+        own = f"/proc/{self.pid}/root{TMP}"
+        try:
+            if S_ISDIR(os.stat(own).st_mode):
+                return [own]
+        except OSError:
+            pass
+        # Not ours to look into, as after a change of its user: then it shares ours, or is out of reach.
+        return [TMP] if self.nspid == self.pid else []
+
+    def socket_path(self) -> str:
+        """The socket's path. Raises AccessDenied where its tmp directory cannot be reached."""
+        places = self.places()
+        if not places:
+            raise _denied(self.pid)
+        return f"{places[0]}/.java_pid{self.nspid}"
+
+    def leave_note(self) -> str:
+        """Makes the file that tells a VM that SIGQUIT means a client, and gives back its path, "" if one is there.
+
+        Raises AccessDenied where no such file can be made.
+        """
+        name = f".attach_pid{self.nspid}"
+        for place in (f"/proc/{self.pid}/cwd", *self.places()):
+            path = f"{place}/{name}"
+            try:
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+            except OSError as error:
+                if error.errno == EEXIST:
+                    return ""
+                continue
+            return path
+        raise AccessDenied(
+            f"process {self.pid} cannot be told that a client waits: no file can be made in its directory or its {TMP}",
+            pid=self.pid,
+            hint="run this as its user or as root",
+        )
+
+    # -- the signal
+
+    def wake(self) -> None:
+        """Sends SIGQUIT, if the process catches it now. Raises NotAttachable, NoSuchProcess, AccessDenied."""
+        self.look()
+        if not self.catches:
+            raise self.refusal()
+        try:
+            pidfd_send_signal(self._fd, SIGQUIT)
+        except OSError as error:
+            raise (_denied if error.errno == EPERM else _gone)(self.pid) from None
+
+    def check(self) -> None:
+        """Returns when SIGQUIT makes this process open its socket, as far as that can be known beforehand.
+
+        Raises NotAttachable with the reason when it would not, AccessDenied where it belongs to another user.
+        """
+        euid = os.geteuid()
+        if euid not in (0, self.uid):
+            raise _denied(self.pid)
+        capabilities = self._capabilities()
+        if capabilities is not None and not capabilities.startswith("1"):
+            raise NotAttachable(
+                f"process {self.pid} does not take part in attach: it was told not to, or its VM cannot",
+                pid=self.pid,
+                hint="start it without -XX:+DisableAttachMechanism",
+            )
+        if not self.catches or (capabilities is None and not self._is_jvm()):
+            raise self.refusal()
+
+    def refusal(self) -> NotAttachable:
+        """Why nothing is sent to this process."""
+        what = "catches SIGQUIT for itself" if self.catches else "would end by it"
+        if self.ignores:
+            what = "ignores it"
+        if self._is_jvm():
+            text = f"process {self.pid} is a JVM that does not handle SIGQUIT, so that it cannot be asked"
+            return NotAttachable(text, pid=self.pid, hint="start it without -Xrs and -XX:+ReduceSignalUsage")
+        return NotAttachable(
+            f"process {self.pid} is no VM that takes part in attach; SIGQUIT was not sent, as it {what}",
+            pid=self.pid,
+            hint=PREPARE,
+        )
+
+    def _capabilities(self) -> str | None:
+        """What its region says it can do; None where it has no region that can be read."""
+        from vmscope.reader.attachment import attach
+        from vmscope.reader.machine import VM
+
+        try:
+            with VM(attach(self.pid)) as vm:
+                if not vm.alive:
+                    return None
+                found = vm.values().get("sun.rt.jvmCapabilities", "")
+        except (NoRegion, VMScopeError):
+            return None
+        return str(found)
+
+    def _is_jvm(self) -> bool:
+        try:
+            return b"/libjvm.so" in read_file(f"/proc/{self.pid}/maps", _LIMIT)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def __enter__(self) -> Target:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _gone(pid: int) -> NoSuchProcess:
+    return NoSuchProcess(f"Process not found: there is no process {pid}", pid=pid, hint="vmscope ps lists the VMs")
+
+
+def _denied(pid: int) -> AccessDenied:
+    return AccessDenied(
+        f"Permission denied: process {pid} belongs to another user", pid=pid, hint="run this as its user or as root"
+    )
