@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,17 @@ hypothesis.settings.register_profile("explore", deadline=None, max_examples=2_00
 hypothesis.settings.load_profile("same")
 
 ROOT = os.geteuid() == 0
+
+
+# A shell's `&` and nohup start a program with signals ignored, which each child of the tests would inherit.
+for number, action in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGQUIT, signal.SIG_DFL),
+    (signal.SIGTERM, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, action)
 
 
 def pytest_report_header() -> str:
