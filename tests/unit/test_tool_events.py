@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from types import CodeType
 from typing import Any
 
@@ -823,6 +823,181 @@ def test_an_exception_group(vm: Host) -> None:
     lines = sent(agent.during(run))
     assert lines[0] == ("EXCEPTION", "run", "run")
     assert ("EXCEPTION_CATCH", "run") in lines
+
+
+class Ends:
+    """An iterator, also to be awaited, in Python: it ends by a `raise`."""
+
+    def __init__(self, inner: Iterator[int] | None = None) -> None:
+        self.inner = inner
+
+    def __iter__(self) -> Ends:
+        return self
+
+    def __await__(self) -> Ends:
+        return self
+
+    def __next__(self) -> int:
+        if self.inner is not None:
+            return next(self.inner)
+        raise StopIteration
+
+
+class AsyncEnds:
+    def __init__(self, inner: AsyncIterator[int] | None = None) -> None:
+        self.inner = inner
+
+    def __aiter__(self) -> AsyncEnds:
+        return self
+
+    async def __anext__(self) -> int:
+        if self.inner is not None:
+            return await anext(self.inner)
+        raise StopAsyncIteration
+
+
+def generates() -> Iterator[int]:
+    yield 1
+    yield 2
+
+
+async def generates_later() -> AsyncIterator[int]:
+    yield 1
+    await asyncio.sleep(0.001)
+    yield 2
+
+
+def test_no_exception_of_loops_and_awaits_is_sent_that_nobody_raised(vm: Host) -> None:
+    agent = Agent(vm, THROWN, CAUGHT)
+    seen: list[object] = []
+
+    def delegates() -> Iterator[int]:
+        yield from Ends(iter([1, 2]))
+
+    async def awaits() -> int:
+        await asyncio.gather(asyncio.sleep(0.001), asyncio.sleep(0))
+        return await inner()
+
+    async def inner() -> int:
+        return 3
+
+    async def main() -> None:
+        seen.append(await awaits())
+        seen.append([each async for each in generates_later()])
+        async for each in AsyncEnds(generates_later()):
+            seen.append(each)
+        begun = generates_later()
+        await anext(begun)
+        await begun.aclose()  # type: ignore[attr-defined]
+
+    def run() -> None:
+        for each in generates():
+            seen.append(each)
+        for each in Ends(generates()):
+            seen.append(each)
+        seen.extend(delegates())
+        begun = generates()
+        next(begun)
+        del begun
+        asyncio.run(main())
+
+    assert sent(agent.during(run)) == []
+    assert seen == [1, 2, 1, 2, 1, 2, 3, [1, 2], 1, 2]
+
+
+def test_what_a_program_raises_to_end_a_loop_is_sent_once(vm: Host) -> None:
+    agent = Agent(vm, THROWN, CAUGHT)
+
+    def loops() -> None:
+        for _ in Ends():
+            pass
+
+    def delegates() -> Iterator[int]:
+        yield from Ends()
+
+    async def waits() -> None:
+        await Ends()  # type: ignore[misc]
+
+    async def main() -> None:
+        async for _ in AsyncEnds():
+            pass
+        await waits()
+
+    def run() -> None:
+        loops()
+        for _ in delegates():
+            pass
+        asyncio.run(main())
+
+    assert sent(agent.during(run)) == [
+        ("EXCEPTION", "__next__", "loops"),
+        ("EXCEPTION_CATCH", "loops"),
+        ("EXCEPTION", "__next__", "delegates"),
+        ("EXCEPTION_CATCH", "delegates"),
+        ("EXCEPTION", "__anext__", "main"),
+        ("EXCEPTION_CATCH", "main"),
+        ("EXCEPTION", "__next__", "waits"),
+        ("EXCEPTION_CATCH", "waits"),
+    ]
+    agent.off(THROWN)
+    assert sent(agent.during(run)) == [("EXCEPTION_CATCH", name) for name in ("loops", "delegates", "main", "waits")]
+
+
+def test_an_iterators_end_that_the_program_catches(vm: Host) -> None:
+    agent = Agent(vm, THROWN, CAUGHT)
+
+    def run() -> None:
+        try:
+            next(iter(()))
+        except StopIteration:
+            pass
+
+    assert sent(agent.during(run)) == [("EXCEPTION", "run", "run"), ("EXCEPTION_CATCH", "run")]
+
+
+def test_a_generator_that_looks_at_its_end(vm: Host) -> None:
+    agent = Agent(vm, THROWN, CAUGHT)
+
+    def looks() -> Iterator[int]:
+        try:
+            yield 1
+        except GeneratorExit:
+            pass
+
+    def leaves() -> Iterator[int]:
+        try:
+            yield 1
+        finally:
+            len("")
+
+    def run() -> None:
+        for made in (looks, leaves):
+            begun = made()
+            next(begun)
+            begun.close()  # type: ignore[attr-defined]
+
+    assert sent(agent.during(run)) == [("EXCEPTION", "looks", "looks"), ("EXCEPTION_CATCH", "looks")]
+
+
+def test_a_stop_iteration_that_becomes_an_error(vm: Host) -> None:
+    agent = Agent(vm, THROWN, CAUGHT)
+
+    def stops() -> Iterator[int]:
+        yield 1
+        raise StopIteration
+
+    def run() -> None:
+        try:
+            for _ in stops():
+                pass
+        except RuntimeError:
+            pass
+
+    assert sent(agent.during(run)) == [
+        ("EXCEPTION", "stops", None),
+        ("EXCEPTION", "stops", "run"),
+        ("EXCEPTION_CATCH", "run"),
+    ]
 
 
 def test_exceptions_are_not_kept_alive(vm: Host) -> None:

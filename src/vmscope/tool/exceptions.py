@@ -23,6 +23,7 @@ KINDS = {
 }
 NO_THREAD = "can't start new thread"
 FLYING = 256  # exceptions in flight on one thread that are told apart
+PROGRAMS, OWN, NEW = range(3)  # whose one is; NEW: the program's, made in the place of another, with no traceback yet
 
 
 class Exceptions:
@@ -31,6 +32,9 @@ class Exceptions:
     An exception is in flight from where it was thrown until it is caught; on the way nothing is sent again. It is known
     by its id alone, so that it is kept alive no longer than without us; one that C code swallowed stays in flight, but
     another one at its address begins without a traceback below it, and is thrown anew.
+
+    The interpreter has exceptions of its own: by StopIteration and StopAsyncIteration C code ends a loop or an `await`,
+    by GeneratorExit it closes a generator. Where no `raise` threw one, and no `except` will catch it, nobody is told.
     """
 
     def __init__(self, thrown: Relay, caught: Relay) -> None:
@@ -38,7 +42,7 @@ class Exceptions:
         self.caught = caught
         self._host: Host | None = None
         self._listened: set[Thread] | None = set()  # threads on which throws are sent; None: on all
-        self._flying: WeakKeyDictionary[Thread, dict[int, None]] = WeakKeyDictionary()
+        self._flying: WeakKeyDictionary[Thread, dict[int, int]] = WeakKeyDictionary()
 
     def listen(self, host: Host, listened: set[Thread] | None) -> None:
         """Somebody listens on these threads."""
@@ -60,22 +64,29 @@ class Exceptions:
 
     def _throw(self, code: CodeType, offset: int, error: BaseException, passing: bool) -> None:
         thread = threads.current()
+        if handlers.ends(code, offset, error):
+            self._flying.get(thread, {}).pop(id(error), None)
+            if handlers.by_statement(error):
+                self.caught(code, offset, error)
+            return
         kind = exhausted(error)
         heard = self._listened is None or thread in self._listened
         if not heard and not kind:
             return
         flying = self._flying.setdefault(thread, {})
-        if passing and id(error) in flying:
+        known = flying.get(id(error))
+        if known is not None and (passing or known == NEW):
+            flying[id(error)] = PROGRAMS if known == NEW else known
             return
-        flying[id(error)] = None
+        method, location = handlers.find(frame_of(code), offset, error)
+        own = is_own(code, error, method, location)
+        flying[id(error)] = OWN if own else NEW if error.__traceback__ is None else PROGRAMS
         if len(flying) > FLYING:
             del flying[next(iter(flying))]
         if kind:
             self._exhausted(kind, error)
-        if not heard:
-            return
-        method, location = handlers.find(frame_of(code), offset, error)
-        self.thrown(code, offset, error, method, location)
+        if heard and not own:
+            self.thrown(code, offset, error, method, location)
 
     def handled(self, code: CodeType, offset: int, error: BaseException) -> None:
         """EXCEPTION_HANDLED: at the beginning of an `except`, a `finally`, or of what the compiler put there."""
@@ -83,10 +94,9 @@ class Exceptions:
         frame = frame_of(code)
         if frame is None or not handlers.catches(frame, offset, error):
             return
-        flying = self._flying.get(thread)
-        if flying is not None:
-            flying.pop(id(error), None)
-        self.caught(code, offset, error)
+        own = self._flying.get(thread, {}).pop(id(error), None) == OWN
+        if not own and (handlers.by_statement(error) or not handlers.swallows(code, offset)):
+            self.caught(code, offset, error)
 
     def _exhausted(self, kind: int, error: BaseException) -> None:
         """ResourceExhausted, for those who hold the kind's capability."""
@@ -95,6 +105,15 @@ class Exceptions:
         for environment in [] if host is None else host.environments:
             if environment.held & KINDS[kind] and environment.wants(Event.RESOURCE_EXHAUSTED, thread):
                 environment.deliver(Event.RESOURCE_EXHAUSTED, (kind, str(error) or type(error).__name__))
+
+
+def is_own(code: CodeType, error: BaseException, method: CodeType | None, location: int) -> bool:
+    """Whether what is thrown in this code, and will be caught there, is the interpreter's own."""
+    if not isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit)) or handlers.by_statement(error):
+        return False
+    if isinstance(error, GeneratorExit):
+        return method is not code
+    return method is not None and handlers.swallows(method, location)
 
 
 def exhausted(error: BaseException) -> int:

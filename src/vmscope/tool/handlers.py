@@ -8,6 +8,7 @@ swallow an exception too, which only its `__exit__` knows: it is never taken to 
 from __future__ import annotations
 
 import dis
+from opcode import opmap
 from types import CodeType, FrameType, ModuleType
 
 from vmscope.native import variable
@@ -21,6 +22,12 @@ STEPS = 200  # handlers looked at in one frame, instructions of one handler
 UNKNOWN = object()
 SKIPPED = frozenset("NOP EXTENDED_ARG CACHE PUSH_NULL NOT_TAKEN".split())
 BEFORE_STAR = frozenset(("COPY", "BUILD_LIST", "SWAP"))  # how `except*` begins
+# what needs no `except`: the end of an iterator or of what is awaited, an `async for`, a `throw()` into an `await`
+ENDS = frozenset(opmap[name] for name in ("FOR_ITER", "SEND"))
+SWALLOWED: dict[str, type[BaseException]] = {"END_ASYNC_FOR": StopAsyncIteration, "CLEANUP_THROW": StopIteration}
+SWALLOWING = ENDS | {opmap[name] for name in SWALLOWED}
+STATEMENT = opmap["RAISE_VARARGS"]
+GENERATORS = 0x20 | 0x80 | 0x100 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR
 
 Table = list[tuple[int, int, int]]  # start, end, target
 
@@ -66,8 +73,13 @@ def handlers_of(code: CodeType) -> Handlers:
 
 
 def find(frame: FrameType | None, offset: int, error: BaseException) -> tuple[CodeType | None, int]:
-    """The method and location of the handler that will catch what is raised here; None and 0 when there is none."""
+    """The method and location of the handler that will catch what is raised here; None and 0 when there is none.
+
+    A loop that ends by it counts as its handler.
+    """
     while frame is not None:
+        if ends(frame.f_code, offset, error):
+            return frame.f_code, offset
         known = handlers_of(frame.f_code)
         target = known.target(offset)
         for _ in range(STEPS):
@@ -76,17 +88,47 @@ def find(frame: FrameType | None, offset: int, error: BaseException) -> tuple[Co
             if catches(frame, target, error):
                 return frame.f_code, target
             target = known.after(target)
+        if becomes_another(frame.f_code, error):
+            break
         frame = frame.f_back
         if frame is not None:
             offset = frame.f_lasti
     return None, 0
 
 
+def ends(code: CodeType, offset: int, error: BaseException) -> bool:
+    """Whether it ends, here, nothing but a loop, an `await` or a `yield from`."""
+    return isinstance(error, StopIteration) and code.co_code[offset] in ENDS
+
+
+def becomes_another(code: CodeType, error: BaseException) -> bool:
+    """Whether what leaves this method is a RuntimeError in the place of it: an iterator's end, out of a generator."""
+    flags = 0x200 if isinstance(error, StopAsyncIteration) else GENERATORS if isinstance(error, StopIteration) else 0
+    return bool(code.co_flags & flags)
+
+
+def swallows(code: CodeType, location: int) -> bool:
+    """Whether the handler here is the interpreter's own: the end of a loop, an `await` or a `yield from`."""
+    return code.co_code[location] in SWALLOWING
+
+
+def by_statement(error: BaseException) -> bool:
+    """Whether a `raise` of the program threw it, and not C code."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == STATEMENT
+
+
 def catches(frame: FrameType, handler: int, error: BaseException) -> bool:
     """Whether the handler at this offset is an `except` for it."""
     known = handlers_of(frame.f_code)
     index = known.at.get(handler)
-    if index is None or known.instructions[index].opname != "PUSH_EXC_INFO":
+    if index is None:
+        return False
+    if known.instructions[index].opname in SWALLOWED:
+        return isinstance(error, SWALLOWED[known.instructions[index].opname])
+    if known.instructions[index].opname != "PUSH_EXC_INFO":
         return False
     stack: list[object] = []
     first = True
