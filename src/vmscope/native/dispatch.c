@@ -16,7 +16,7 @@ static const char *const shapes[] = {"entry", "return", "unwind", "plain"};
 static const size_t least[] = {1, 3, 1, 0}; /* arguments that each needs */
 
 typedef struct {
-    PyObject *environment;
+    PyObject *environment; /* these are borrowed from the plan's rows */
     PyObject *callback;
     vectorcallfunc call;
     PyObject *threads; /* a tuple, or NULL: every thread */
@@ -25,6 +25,7 @@ typedef struct {
 
 typedef struct {
     Py_ssize_t references;
+    PyObject *rows; /* what it was made of */
     Py_ssize_t count;
     int everywhere; /* one of them listens on every thread */
     Listener listeners[];
@@ -61,14 +62,10 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) Seat seat;
 
 /* -- plans --------------------------------------------------------------------------------------- */
 
-static void
+static __attribute__((cold, noinline)) void
 plan_free(Plan *plan)
 {
-    for (Py_ssize_t i = 0; i < plan->count; i++) {
-        Py_XDECREF(plan->listeners[i].environment);
-        Py_XDECREF(plan->listeners[i].callback);
-        Py_XDECREF(plan->listeners[i].threads);
-    }
+    Py_DECREF(plan->rows);
     PyMem_Free(plan);
 }
 
@@ -115,13 +112,13 @@ listener_fill(Listener *listener, PyObject *row)
         PyErr_SetString(PyExc_TypeError, "a listener's threads are a tuple, or None for every thread");
         return -1;
     }
-    listener->environment = Py_NewRef(environment);
-    listener->callback = Py_NewRef(callback);
+    listener->environment = environment;
+    listener->callback = callback;
     listener->call = PyVectorcall_Function(callback);
     if (listener->call == NULL) {
         listener->call = PyObject_Vectorcall;
     }
-    listener->threads = threads == Py_None ? NULL : Py_NewRef(threads);
+    listener->threads = threads == Py_None ? NULL : threads;
     listener->failing = failing;
     return 0;
 }
@@ -142,6 +139,7 @@ relay_listen(PyObject *object, PyObject *rows)
             return PyErr_NoMemory();
         }
         plan->references = 1;
+        plan->rows = Py_NewRef(rows);
         plan->count = count;
         for (Py_ssize_t i = 0; i < count; i++) {
             if (listener_fill(&plan->listeners[i], PyTuple_GET_ITEM(rows, i)) < 0) {
@@ -156,10 +154,12 @@ relay_listen(PyObject *object, PyObject *rows)
     old = self->plan;
     self->plan = plan;
     UNLOCKED();
-    if (old != NULL) {
-        plan_release(self, old);
+    if (old == NULL) {
+        return PyTuple_New(0);
     }
-    Py_RETURN_NONE;
+    PyObject *before = Py_NewRef(old->rows);
+    plan_release(self, old);
+    return before;
 }
 
 /* -- threads ------------------------------------------------------------------------------------- */
@@ -268,17 +268,17 @@ callback_recovered(Relay *self, Listener *listener)
     }
 }
 
-static inline void
+static inline __attribute__((always_inline)) void
 call(Relay *self, Listener *listener, PyObject **values, size_t count, PyObject **interrupt)
 {
     values[1] = listener->environment;
     PyObject *result = listener->call(listener->callback, values + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-    if (result == NULL) {
+    if (__builtin_expect(result == NULL, 0)) {
         callback_failed(self, listener, interrupt);
         return;
     }
     Py_DECREF(result);
-    if (listener->failing) {
+    if (__builtin_expect(listener->failing, 0)) {
         callback_recovered(self, listener);
     }
 }
@@ -310,11 +310,31 @@ call_if_there(Relay *self, PyObject *environment, PyObject *thread, PyObject **v
     }
 }
 
-/* 0, or -1 with a KeyboardInterrupt set. */
-static inline int
+/* Calls each listener. 0, or -1 with a KeyboardInterrupt set. `values`: a place for a bound method's self, one for the
+ * environment, the thread, then the event's own; `count` is without the first. */
+static inline __attribute__((always_inline)) int
+tell(Relay *self, Plan *plan, PyThreadState *state, PyObject **values, size_t count)
+{
+    PyObject *interrupt = NULL, *thread = values[2];
+    int lent = lend_room(state);
+    for (Py_ssize_t i = 0; i < plan->count; i++) {
+        Listener *listener = &plan->listeners[i];
+        if (!hears(listener, thread)) {
+            continue;
+        }
+        if (__builtin_expect(self->plan != plan, 0)) {
+            call_if_there(self, listener->environment, thread, values, count, &interrupt);
+            continue;
+        }
+        call(self, listener, values, count, &interrupt);
+    }
+    take_room_back(state, lent);
+    return let_go(interrupt);
+}
+
+static int
 dispatch(Relay *self, Plan *plan, PyThreadState *state, PyObject *thread, PyObject *const *args, size_t given)
 {
-    /* a place for a bound method's self, the environment, the thread, then the event's own */
     PyObject *values[3 + MOST];
     size_t count = 2 + given;
     values[2] = thread;
@@ -336,21 +356,7 @@ dispatch(Relay *self, Plan *plan, PyThreadState *state, PyObject *thread, PyObje
         }
         break;
     }
-    PyObject *interrupt = NULL;
-    int lent = lend_room(state);
-    for (Py_ssize_t i = 0; i < plan->count; i++) {
-        Listener *listener = &plan->listeners[i];
-        if (!hears(listener, thread)) {
-            continue;
-        }
-        if (self->plan == plan) {
-            call(self, listener, values, count, &interrupt);
-            continue;
-        }
-        call_if_there(self, listener->environment, thread, values, count, &interrupt);
-    }
-    take_room_back(state, lent);
-    return let_go(interrupt);
+    return tell(self, plan, state, values, count);
 }
 
 /* Whether anybody listens on this thread: all that a thread pays to which nobody listens. */
@@ -393,6 +399,34 @@ relay_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+/* The same for a method's entry, which comes most often. */
+static PyObject *
+entry_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Relay *self = (Relay *)object;
+    Plan *plan;
+    if (__builtin_expect(names != NULL || PyVectorcall_NARGS(flags) == 0, 0)) {
+        return relay_call(object, args, flags, names);
+    }
+    if (__builtin_expect((plan = plan_take(self)) == NULL, 0)) {
+        Py_RETURN_NONE;
+    }
+    PyThreadState *state = PyThreadState_Get();
+    PyObject *values[] = {NULL, NULL, seated(self, state), args[0]};
+    int status;
+    if (__builtin_expect(values[2] == NULL, 0)) {
+        status = PyErr_Occurred() == NULL ? 0 : -1;
+    }
+    else if (!heard(plan, values[2]) || is_own(&self->own, args[0])) {
+        status = 0;
+    }
+    else {
+        status = tell(self, plan, state, values, 3);
+    }
+    plan_release(self, plan);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 /* -- the type ------------------------------------------------------------------------------------ */
 
 static PyObject *
@@ -425,7 +459,7 @@ relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_XSETREF(state->current, Py_NewRef(current));
         state->serial = atomic_fetch_add(&serials, 1) + 1;
     }
-    self->vectorcall = relay_call;
+    self->vectorcall = shape == ENTRY ? entry_call : relay_call;
     self->serial = state->serial;
     self->shape = (Shape)shape;
     self->event = Py_NewRef(event);
@@ -442,11 +476,7 @@ relay_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->event);
     Py_VISIT(self->current);
     if (self->plan != NULL && self->plan->references == 1) { /* else a dispatch holds it too */
-        for (Py_ssize_t i = 0; i < self->plan->count; i++) {
-            Py_VISIT(self->plan->listeners[i].environment);
-            Py_VISIT(self->plan->listeners[i].callback);
-            Py_VISIT(self->plan->listeners[i].threads);
-        }
+        Py_VISIT(self->plan->rows);
     }
     return 0;
 }
@@ -479,7 +509,7 @@ relay_dealloc(PyObject *object)
 static PyMethodDef relay_methods[] = {
     {"listen", relay_listen, METH_O,
      "listen($self, listeners, /)\n--\n\nFrom now on these are called, in this order: a tuple of tuples (environment, "
-     "callback, threads or None for every thread, whether its last call failed)."},
+     "callback, threads or None for every thread, whether its last call failed). Gives back those of before."},
     {NULL, NULL, 0, NULL},
 };
 

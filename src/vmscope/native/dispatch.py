@@ -48,14 +48,18 @@ class Relay:
         self._own = own
         self._listeners: tuple[Listener, ...] = ()
 
-    def listen(self, listeners: tuple[Listener, ...], /) -> None:
-        """From now on these are called, in this order: tuples (environment, callback, threads or None, failing)."""
+    def listen(self, listeners: tuple[Listener, ...], /) -> tuple[Listener, ...]:
+        """From now on these are called, in this order: tuples (environment, callback, threads or None, failing).
+
+        Gives back those of before.
+        """
         if not isinstance(listeners, tuple):
             raise TypeError(f"a relay listens for a tuple of listeners, not {type(listeners).__name__}")
         for _, _, threads, _ in listeners:
             if threads is not None and not isinstance(threads, tuple):
                 raise TypeError("a listener's threads are a tuple, or None for every thread")
-        self._listeners = listeners
+        before, self._listeners = self._listeners, listeners
+        return before
 
     def __call__(self, /, *arguments: Any) -> None:
         if not LEAST[self._shape] <= len(arguments) <= MOST:

@@ -116,7 +116,8 @@ class Base:
                     thread: enabled & ~events.bit(event) for thread, enabled in self.enabled_by_thread.items()
                 }
                 del self.failures[event]
-                self.host.changed()
+        if over:
+            self.host.changed()
         try:
             logging.getLogger("vmscope.tool").error(
                 "agent %s: its callback for %s raised%s",

@@ -80,10 +80,11 @@ class Pops:
         frame = frame_of(code)
         with host.lock:
             found = self._waiting.pop(id(frame), None)
-            if found is not None and not self._waiting:
-                host.changed()
+            last = not self._waiting
         if found is None:
             return
+        if last:
+            host.changed()
         thread = threads.current()
         for environment in host.environments:
             if environment in found[1] and environment.wants(Event.FRAME_POP, thread):
@@ -105,7 +106,7 @@ class Breakpoints(Base):
                 raise Duplicate(f"{code.co_qualname} has a breakpoint at {location} already")
             points.put(code, points.at(code) | {location}, self)
             self._close_with(self._drop)
-            self.host.changed()
+        self.host.changed()
 
     @function
     def clear_breakpoint(self, method: Method, location: int) -> None:
@@ -119,7 +120,7 @@ class Breakpoints(Base):
             if location not in points.at(code):
                 raise NotFound(f"{code.co_qualname} has no breakpoint at {location}")
             points.put(code, points.at(code) - {location}, points.holder)
-            self.host.changed()
+        self.host.changed()
 
     @function
     def notify_frame_pop(self, thread: Thread | None, depth: int) -> None:
@@ -133,7 +134,7 @@ class Breakpoints(Base):
         with self.host.lock:
             self.host.pops.add(frame, self)
             self._close_with(self._drop)
-            self.host.changed()
+        self.host.changed()
 
     @function
     def clear_all_frame_pops(self, thread: Thread | None) -> None:
@@ -144,7 +145,7 @@ class Breakpoints(Base):
         frames = list(frames_of(self.host, thread or threads.current()))
         with self.host.lock:
             self.host.pops.remove(self, frames)
-            self.host.changed()
+        self.host.changed()
 
     def _close_with(self, close: Callable[[], None]) -> None:
         if close not in self.closers:
@@ -155,7 +156,7 @@ class Breakpoints(Base):
         with self.host.lock:
             self.host.points.drop(self)
             self.host.pops.remove(self)
-            self.host.changed()
+        self.host.changed()
 
 
 def check(method: Method, location: int) -> CodeType:

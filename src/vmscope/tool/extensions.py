@@ -111,7 +111,7 @@ class Extensions(Base):
             self.set_callbacks(callbacks)
             self.enabled = self.enabled & ~events.bit(index) | (events.bit(index) if callback is not None else 0)
             self.failures.pop(index, None)
-            self.host.changed()
+        self.host.changed()
 
     def _holders(self, capability: int) -> list[str]:
         """By creation order; an agent without a name is ""."""

@@ -66,7 +66,7 @@ the interface have taken all ids of sys.monitoring, where it needs one.
                 self.held = self.host.rules.add(self.held, self.prohibited, desired, self.phase(), any_of(taken))
             except NotAvailable as error:
                 raise self._refused(str(error), desired & ~self.held, taken) from None
-            self.host.changed()
+        self.host.changed()
 
     @function
     def relinquish_capabilities(self, capabilities: Capabilities) -> None:
@@ -77,7 +77,7 @@ the interface have taken all ids of sys.monitoring, where it needs one.
         undesired = int(CapabilitySet(capabilities))
         with self.host.lock:
             self.held = self.host.rules.relinquish(self.held, undesired)
-            self.host.changed()
+        self.host.changed()
 
     @function
     def get_capabilities(self) -> CapabilitySet:
@@ -109,6 +109,7 @@ the interface have taken all ids of sys.monitoring, where it needs one.
 
         CPython: what it kept is released at once.
         """
+        kept = self.callbacks, self.storage  # until the lock has been let go of
         with self.host.lock:
             self.disposed = True
             self.set_callbacks({})
@@ -118,9 +119,10 @@ the interface have taken all ids of sys.monitoring, where it needs one.
             self.host.environments = [each for each in self.host.environments if each is not self]
             closers, self.closers = self.closers, []
             self.storage = None
-            self.host.changed()
+        self.host.changed()
         for close in closers:
             close()
+        del kept
 
     def _refused(self, message: str, desired: int, taken: dict[int, str]) -> NotAvailable:
         """The error, with the names of those who hold alone what is desired; that is logged too."""

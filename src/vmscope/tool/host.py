@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from vmscope.tool.threads import Thread
 
     class Lock(Protocol):
+        def _is_owned(self) -> bool: ...
         def __enter__(self) -> bool: ...
         def __exit__(
             self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -62,7 +63,10 @@ class Host:
         self.phase = Phase.PRIMORDIAL
         self.started_early = False
         self._ended = False
-        self.lock: Lock = _thread.RLock()
+        self.lock: Lock = _lock()
+        self._stale = False  # something has changed that the mechanisms do not know
+        self._telling = False  # the thread that has the lock is telling them
+        self._dropped: list[object] = []
         self._probed = rules is None
         self.rules = rules or CapabilityRules(*(int(bits) for bits in cpython.capability_sets()))
         self.environments: list[Environment] = []
@@ -83,7 +87,7 @@ class Host:
                 raise NotAttached(f"environments are made in the phases ONLOAD and LIVE, not in {self.phase.name}")
             environment = Environment(self, version, agent)
             self.environments.append(environment)
-            self.changed()
+        self.changed()
         return environment
 
     # -- phases -----------------------------------------------------------------------------------
@@ -105,7 +109,7 @@ class Host:
             self.phase = phase
             if phase == Phase.LIVE and self._probed:
                 self.rules.recompute(int(cpython.capability_sets().always), phase)
-            self.changed()
+        self.changed()
         if phase == Phase.START:
             self.post(Event.VM_START, only=[each for each in self.environments if not each.saw_start])
         elif phase == Phase.LIVE and not late:
@@ -118,7 +122,7 @@ class Host:
             early = [each for each in self.environments if each.phase() == Phase.START]
             for each in early:
                 each.saw_start = True
-            self.changed()
+        self.changed()
         self.post(Event.VM_START, only=early)
 
     def end(self) -> None:
@@ -142,15 +146,39 @@ class Host:
 
     def add_mechanism(self, mechanism: Mechanism) -> None:
         """From now on it is told of each change; at once of how things are."""
-        with self.lock:
-            self._mechanisms.append(mechanism)
-            mechanism.update(self)
+        self._mechanisms.append(mechanism)
+        self.changed()
 
     def changed(self) -> None:
-        """Tells what makes the events that an environment's callbacks, modes, phase or existence changed."""
+        """Tells what makes the events that an environment's callbacks, modes, phase or existence changed.
+
+        A finalizer or a signal's handler may come in the middle of it, and change something too. That only notes it:
+        the change takes effect before the one that it came into returns.
+        """
         with self.lock:
-            for mechanism in self._mechanisms:
-                mechanism.update(self)
+            self._stale = True
+            if not self._telling:
+                try:
+                    self._telling = True
+                    while self._stale:
+                        self._stale = False
+                        for mechanism in self._mechanisms:
+                            mechanism.update(self)
+                finally:
+                    self._telling = False
+        if not self.lock._is_owned():
+            dropped, self._dropped = self._dropped, []
+            del dropped  # what the program does as these go, it does without the lock
+
+    def drop(self, replaced: object) -> None:
+        """Keeps what a mechanism has no use for any more, until the lock is let go of: it may be the program's last
+        reference to something that runs code when it goes."""
+        self._dropped.append(replaced)
+
+    def renew(self) -> None:
+        """In a forked child: another thread may have been in the middle of a change."""
+        self.lock = _lock()
+        self._telling = False
 
     def wanted(self) -> int:
         """The set of events that at least one environment is sent on at least one thread."""
@@ -177,6 +205,11 @@ class Host:
             for environment in listeners:  # one may be disposed of, or changed, by the callback before it
                 if environment.wants(event, thread):
                     environment.deliver(event, arguments)
+
+
+def _lock() -> Lock:
+    lock: Lock = _thread.RLock()  # type: ignore[assignment]
+    return lock
 
 
 _vm: Host | None = None
@@ -219,7 +252,7 @@ def _after_fork() -> None:
     global _making
     _making = _thread.allocate_lock()
     if _vm is not None:
-        _vm.lock = _thread.RLock()
+        _vm.renew()
         if _vm.environments:
             _vm.changed()  # threads that were suspended are not there any more
 

@@ -98,7 +98,7 @@ class Monitoring:
         for event, relays in relays_of:
             rows = listeners(host, event)
             for relay in relays:
-                relay.listen(rows)
+                host.drop(relay.listen(rows))
             if event == Event.EXCEPTION:
                 self._exceptions.listen(host, threads_of(rows))
 
@@ -113,8 +113,8 @@ class Monitoring:
             ("PY_RETURN", pops, self._popped_by_return),
             ("PY_UNWIND", wanted & EXIT, self._unwound),
             ("PY_UNWIND", pops, self._popped_by_exception),
-            ("RAISE", wanted & (EXCEPTION | EXHAUSTED), self._exceptions.raised),
-            ("RERAISE", wanted & (EXCEPTION | EXHAUSTED), self._exceptions.reraised),
+            ("RAISE", wanted & (EXCEPTION | CATCH | EXHAUSTED), self._exceptions.raised),
+            ("RERAISE", wanted & (EXCEPTION | CATCH | EXHAUSTED), self._exceptions.reraised),
             ("EXCEPTION_HANDLED", wanted & (EXCEPTION | CATCH | EXHAUSTED), self._exceptions.handled),
             ("INSTRUCTION", wanted & STEP or stops, self._instruction),
             ("LINE", host.suspension, host.suspension.gate),
@@ -174,7 +174,7 @@ class Monitoring:
     def _arm(self, host: Host, wanted: int) -> None:
         if not wanted & BREAKPOINT:
             return
-        for code, stops in host.points.by_code.values():
+        for code, stops in list(host.points.by_code.values()):
             if id(code) not in self._local:
                 end = prologue(code)
                 events = monitoring.events.PY_START if min(stops) <= end else 0
@@ -266,7 +266,9 @@ def listeners(host: Host, event: Event | Extension) -> tuple[tuple[Environment, 
             everywhere = environment.enabled & place
             only = tuple(thread for thread, on in environment.enabled_by_thread.items() if on & place)
             failing = event in environment.failures
-            rows.append((environment, environment.callbacks[event], None if everywhere else only, failing))
+            callback = environment.callbacks.get(event)
+            if callback is not None:  # else a signal's handler has just taken it away
+                rows.append((environment, callback, None if everywhere else only, failing))
     return tuple(rows)
 
 

@@ -40,10 +40,12 @@ class Notification(Base):
             if not callable(callback):
                 raise IllegalArgument(f"{callback!r} is no callback: it cannot be called")
             new[Event(event)] = callback
+        replaced = self.callbacks  # which go when the lock has been let go of
         with self.host.lock:
             kept = {event: known for event, known in self.callbacks.items() if event >= events.FIRST_EXTENSION}
             self.set_callbacks({**new, **kept})
-            self.host.changed()
+        self.host.changed()
+        del replaced
 
     @function
     def set_event_notification_mode(
@@ -73,7 +75,7 @@ class Notification(Base):
                     if enabled and thread.alive
                 }
             self.failures.pop(kind.event, None)
-            self.host.changed()
+        self.host.changed()
 
     @function
     def generate_events(self, event_type: Event) -> None:

@@ -95,7 +95,7 @@ class Redefinition(Base):
             for code in replaced:
                 self.host.points.by_code.pop(id(code), None)
                 _obsolete[id(code)] = weakref.ref(code, forgetting(_obsolete, id(code)))
-            self.host.changed()
+        self.host.changed()
 
 
 def is_obsolete(code: CodeType) -> bool:

@@ -149,7 +149,7 @@ thread is suspended, each line and jump of the others costs a call.
         with self.host.lock:
             check(thread)
             self.host.suspension.remove(thread)
-            self.host.changed()
+        self.host.changed()
 
 
 PROGRAM = compile("", "<suspended>", "exec")  # code that is not vmscope's own

@@ -141,7 +141,7 @@ class FieldWatches(Base):
             watches.holders[event] = self
             if self._drop_watches not in self.closers:
                 self.closers.append(self._drop_watches)
-            self.host.changed()
+        self.host.changed()
 
     def _unwatch(self, event: Event, klass: type, field: str) -> None:
         owner = declaring(klass, field)
@@ -154,7 +154,7 @@ class FieldWatches(Base):
                 fields[owner] = left
             else:
                 del fields[owner]
-            self.host.changed()
+        self.host.changed()
 
     def _drop_watches(self) -> None:
         """It is disposed of."""
@@ -164,4 +164,4 @@ class FieldWatches(Base):
                 if holder is self:
                     del watches.holders[event]
                     watches.fields[event].clear()
-            self.host.changed()
+        self.host.changed()
