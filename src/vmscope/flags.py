@@ -12,7 +12,7 @@ from vmscope.errors import OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     Value = bool | int | str
 
@@ -46,17 +46,29 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
     ),
     ("PerfMaxStringConstLength", 1024, 32, 32_768, "Bytes that a constant string keeps."),
     ("ReduceSignalUsage", False, 0, 0, "Leave SIGTERM and SIGHUP to the program; -Xrs says the same."),
+    (
+        "EnableDynamicAgentLoading",
+        True,
+        0,
+        0,
+        "Let clients load agents while the program runs. Written out it also spares the program the warning.",
+    ),
     ("Instrument", "", 0, 0, "Instruments to switch on, with commas between: asyncio, gunicorn and their like."),
 )
+
+
+# Those that can be given another value while the VM runs.
+WRITEABLE = frozenset(("PerfDataSaveToFile", "PerfDataSaveFile", "PerfDataSamplingInterval", "Instrument"))
 
 
 class Flags:
     """The options of one VM: every flag by its name, the properties, the agents, and the options as they were given."""
 
-    __slots__ = ("_values", "agents", "arguments", "inherited", "properties")
+    __slots__ = ("_values", "agents", "arguments", "inherited", "origins", "properties")
 
     def __init__(self) -> None:
         self._values: dict[str, Value] = {row[0]: row[1] for row in FLAGS}
+        self.origins: dict[str, str] = {}  # of the flags that were given a value: who gave it
         self.properties: dict[str, str] = {}
         self.arguments: list[str] = []
         self.agents: list[str] = []  # the options that name one
@@ -84,11 +96,34 @@ class Flags:
     def forget(self, name: str) -> None:
         """Puts a flag back to its default."""
         self._values[name] = next(row[1] for row in FLAGS if row[0] == name)
+        self.origins.pop(name, None)
 
-    def add(self, option: str) -> None:
+    def set(self, name: str, text: str) -> None:
+        """Gives a flag another value while the VM runs: a switch takes true, false, 1 or 0.
+
+        OptionError for one that there is not, that is not WRITEABLE, or that cannot have this value.
+        """
+        row = _row(name)
+        if row is None:
+            raise OptionError(f"flag {name} does not exist", hint="VM.flags -all lists them")
+        if name not in WRITEABLE:
+            raise OptionError(f"flag {name} cannot be changed while the VM runs", hint="VM.flags -all says which can")
+        if isinstance(row[1], bool):
+            word = text.lower()
+            if word not in ("true", "false", "1", "0"):
+                raise OptionError(f"flag {name}: {text!r} is neither true, false, 1 nor 0")
+            option = f"-XX:{'+' if word in ('true', '1') else '-'}{name}"
+        elif isinstance(row[1], str) and not text:
+            self.forget(name)
+            return
+        else:
+            option = f"-XX:{name}={text}"
+        self._add_flag(option, "management")
+
+    def add(self, option: str, origin: str = "command line") -> None:
         """Takes one option. Raises OptionError for one that is unknown, malformed or out of its range."""
         if option.startswith("-XX:") and len(option) > 4:
-            self._add_flag(option)
+            self._add_flag(option, origin)
         elif option.startswith("-D") and len(option) > 2:
             key, _, value = option[2:].partition("=")
             self.properties[key] = value
@@ -98,17 +133,18 @@ class Flags:
             self.agents.append(option)
         elif option == "-Xrs":
             self._values["ReduceSignalUsage"] = True
+            self.origins["ReduceSignalUsage"] = origin
         else:
             raise OptionError(f"{option} is no VM option", hint="vmscope run --help lists them")
         self.arguments.append(option)
 
-    def add_all(self, options: Iterable[str]) -> None:
+    def add_all(self, options: Iterable[str], origin: str = "command line") -> None:
         """Takes each, and of an argument file each that it holds."""
         for option in options:
             for inner in read_argument_file(option[1:]) if option.startswith("@") else (option,):
-                self.add(inner)
+                self.add(inner, origin)
 
-    def _add_flag(self, option: str) -> None:
+    def _add_flag(self, option: str, origin: str) -> None:
         body = option[4:]
         if body[0] in "+-":
             name, text = body[1:], None
@@ -116,7 +152,7 @@ class Flags:
             name, equals, text = body.partition("=")
             if not equals:
                 raise OptionError(f"{option} needs a sign or a value: -XX:+{name}, -XX:-{name} or -XX:{name}=VALUE")
-        row = next((row for row in FLAGS if row[0] == name), None)
+        row = _row(name)
         if row is None:
             raise OptionError(f"{option}: no flag is called {name}", hint="vmscope run --help lists them")
         _, default, low, high, _ = row
@@ -131,6 +167,11 @@ class Flags:
             if not text:
                 raise OptionError(f"{option} names nothing")
             self._values[name] = text
+        self.origins[name] = origin
+
+
+def _row(name: str) -> tuple[str, Value, int, int, str] | None:
+    return next((row for row in FLAGS if row[0] == name), None)
 
 
 def _size(option: str, text: str, low: int, high: int) -> int:
@@ -189,11 +230,26 @@ def read_argument_file(path: str) -> list[str]:
 
 in_force = Flags()  # this process's
 
+on_change: Callable[[str], object] | None = None  # the VM's, which is told which of its flags has another value
+
+
+def change(name: str, text: str) -> None:
+    """Gives one of this process's flags another value, with what follows from it. VMScopeError, and nothing changed."""
+    flags = in_force
+    before = flags.values(), dict(flags.origins)
+    flags.set(name, text)
+    if on_change is not None:
+        try:
+            on_change(name)
+        except BaseException:
+            flags._values, flags.origins = before
+            raise
+
 
 def parse(options: Iterable[str]) -> Flags:
     """The flags of a VM: first those of VMSCOPE_TOOL_OPTIONS, then `options`. Raises OptionError."""
     flags = Flags()
-    flags.add_all(split(os.environ.get(ENVIRONMENT, "")))
+    flags.add_all(split(os.environ.get(ENVIRONMENT, "")), "environment")
     flags.inherited = len(flags.agents)
     flags.add_all(options)
     return flags

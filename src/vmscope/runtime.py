@@ -14,7 +14,7 @@ from vmscope import flags as vm_flags
 from vmscope.counters import identity
 from vmscope.counters.registry import REGISTRY
 from vmscope.counters.standard import Standard
-from vmscope.errors import DiskFull, VMScopeError
+from vmscope.errors import DiskFull, OptionError, VMScopeError
 from vmscope.memory.region import Region
 
 TYPE_CHECKING = False
@@ -103,6 +103,28 @@ class VirtualMachine:
         if self._inherited:  # agents, loaded before the region, may have set properties
             flags.properties.update(vm_flags.in_force.properties)
         self.flags = vm_flags.in_force = flags
+
+    def flag_changed(self, name: str) -> None:
+        """A flag that is WRITEABLE has another value. OptionError where that cannot come true."""
+        if not self._lock.acquire(timeout=_LOCK_TIMEOUT):
+            raise OptionError(f"flag {name}: the VM is just starting or stopping; try again")
+        try:
+            if self.running and name == "Instrument":
+                self._instrument(self.flags.text(name))
+            elif self.region is not None and name == "PerfDataSamplingInterval":
+                self._change_interval(self.region)
+            elif self.region is not None:  # where and whether to save
+                self._disarm()
+                self._arm(self.region)
+        finally:
+            self._lock.release()
+
+    def _change_interval(self, region: Region) -> None:
+        if self._standard is not None:
+            self._standard.rest()
+        if region.file is not None and region.mirror.stop(_STOP_TIMEOUT):
+            self._start_mirror(region)
+        self._start_sampler(region)
 
     def load_agents(self) -> None:
         """Loads the agents that the options name, before the program begins. AgentError, and then nothing runs on."""
@@ -378,4 +400,5 @@ class VirtualMachine:
 
 
 VM = VirtualMachine()
+vm_flags.on_change = VM.flag_changed
 start, stop, status = VM.start, VM.stop, VM.status

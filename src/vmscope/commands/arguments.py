@@ -72,6 +72,10 @@ class Argument:
         """The value that `text` means; None: nothing was written behind the name. CommandError."""
         return _READERS[self.type](self.name, text)
 
+    def default_value(self) -> Value:
+        """What it is where nothing is written."""
+        return None if self.default is None else self.read(self.default)
+
     def __repr__(self) -> str:
         return f"<Argument {self.name} ({self.type})>"
 
@@ -100,7 +104,7 @@ def parse(text: str, arguments: Iterable[Argument]) -> dict[str, Value]:
             if each.keyword not in values:
                 if each.mandatory:
                     raise CommandError(f"{ILLEGAL}The {kind} '{each.name}' is mandatory.")
-                values[each.keyword] = None if each.default is None else each.read(each.default)
+                values[each.keyword] = each.default_value()
     return values
 
 

@@ -10,13 +10,14 @@ import sys
 
 from vmscope.commands import guest
 from vmscope.commands.arguments import ILLEGAL, Argument, parse
-from vmscope.errors import CommandError
+from vmscope.errors import CommandError, VMScopeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
+    from vmscope.commands.arguments import Value
     from vmscope.tool.agents import AgentVM
 
     class Output(Protocol):
@@ -31,6 +32,21 @@ else:
 
 # Each command, and the module of this room that has it.
 TABLE: dict[str, str] = {
+    "GC.finalizer_info": "finalizer_info",
+    "GC.run": "gc_run",
+    "JVMTI.agent_load": "agent_load",
+    "JVMTI.data_dump": "data_dump",
+    "PerfCounter.print": "perf_counters",
+    "Python.gc_stats": "gc_stats",
+    "Python.modules": "modules",
+    "Python.tracemalloc": "tracemalloc",
+    "VM.classloader_stats": "classloader_stats",
+    "VM.command_line": "command_line",
+    "VM.flags": "flags",
+    "VM.info": "info",
+    "VM.log": "log",
+    "VM.set_flag": "flags",
+    "VM.system_properties": "system_properties",
     "VM.uptime": "uptime",
     "VM.version": "version",
     "help": "help",
@@ -118,23 +134,33 @@ def execute(text: str, out: Output) -> None:
             command = find(name)
             if command is None:
                 raise CommandError(f"{ILLEGAL}Unknown diagnostic command")
-            _run(command, arguments, out)
+            _run(command, parse(arguments, command.arguments), out)
 
 
-def _run(command: Command, arguments: str, out: Output) -> None:
-    values = parse(arguments, command.arguments)
+def invoke(name: str, out: Output, **values: Value) -> None:
+    """Runs a command with these values by keyword, and the defaults of the others. Raises as `execute` does."""
+    command = find(name)
+    if command is None:
+        raise CommandError(f"{ILLEGAL}Unknown diagnostic command")
+    defaults = {each.keyword: each.default_value() for each in command.arguments}
+    _run(command, {**defaults, **values}, out)
+
+
+def _run(command: Command, values: dict[str, Value], out: Output) -> None:
     try:
         with guest.Visit():
             command.run(out, **values)
     except (CommandError, BrokenPipeError):
         raise
+    except VMScopeError as error:
+        raise CommandError(f"{error}{': ' if error.hint else ''}{error.hint}") from error
     except BaseException as error:
-        _log("the command %s raised", command.name, error=error)
+        log("the command %s raised", command.name, error=error)
         text = " ".join(str(error).split())
         raise CommandError(f"{command.name} failed: {type(error).__name__}{': ' if text else ''}{text}") from error
 
 
-def _log(message: str, *arguments: object, error: BaseException) -> None:
+def log(message: str, *arguments: object, error: BaseException) -> None:
     """Where the program has loaded logging; where it has not, nobody could have asked to see it."""
     logging = sys.modules.get("logging")
     if logging is not None:

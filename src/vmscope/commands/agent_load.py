@@ -1,0 +1,75 @@
+"""JVMTI.agent_load: loads an agent into the program while it runs."""
+
+from __future__ import annotations
+
+import os
+
+from vmscope import flags
+from vmscope.commands.arguments import Argument
+from vmscope.commands.registry import Command
+from vmscope.errors import AgentError, CommandError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.commands.registry import Output
+
+_FLAG = "EnableDynamicAgentLoading"
+_STDERR = 2
+
+
+def run(out: Output, library_path: str, agent_option: str | None) -> None:
+    out.write(f"return code: {load(library_path, agent_option or '')}\n")
+
+
+def load(name: str, options: str) -> int:
+    """What the agent returned; 0 is good. CommandError where there was nothing to call, or it raised.
+
+    With -XX:-EnableDynamicAgentLoading nothing is loaded; where the flag was not given, the program's standard error
+    has a warning, as a JVM's has: somebody else has changed what this program does.
+    """
+    if not flags.in_force.on(_FLAG):
+        raise CommandError(f"{name} was not loaded: this program was started with -XX:-{_FLAG}")
+    from vmscope import tool
+
+    try:
+        if _FLAG not in flags.in_force.origins:
+            _warn(name)
+        tool.load_agent(name, options)
+    except AgentError as error:
+        if isinstance(error.status, int):
+            return int(error.status)
+        reason = str(error).removeprefix(f"agent {name}: ")
+        raise CommandError(f"{name} was not loaded: {reason}") from error
+    except tool.ToolError as error:
+        raise CommandError(f"{name} was not loaded: {error}") from error
+    return 0
+
+
+def _warn(name: str) -> None:
+    """The agents that are there already have been warned of."""
+    from vmscope import tool
+
+    if all(agent.name != name for agent in tool.vm().agents):
+        line = (
+            f"WARNING: vmscope: a client loads the agent {name} into this program while it runs; "
+            f"start it with -XX:+{_FLAG} to hide this warning, with -XX:-{_FLAG} to forbid it\n"
+        )
+        try:
+            os.write(_STDERR, line.encode(errors="backslashreplace"))
+        except OSError:
+            pass  # nobody to tell
+
+
+COMMANDS = (
+    Command(
+        "JVMTI.agent_load",
+        "Loads an agent, by its agent_on_attach.",
+        run,
+        arguments=(
+            Argument(
+                "library path", "A module in Python, or an agent that is linked into the program.", mandatory=True
+            ),
+            Argument("agent option", "What the agent is told."),
+        ),
+    ),
+)

@@ -1,0 +1,196 @@
+"""The attach protocol's operations: what the JDK's clients, jattach and ours ask of this VM, as commands.
+
+A reply is a status in decimal, a line feed, and the body. 0 is good; with -1 the body says what is wrong, and the
+JDK's clients show it and exit with 1.
+"""
+
+from __future__ import annotations
+
+import os
+
+from vmscope import flags
+from vmscope.commands import guest, registry
+from vmscope.errors import CommandError, VMScopeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from vmscope.commands.arguments import Value
+
+    class Call(Protocol):
+        """A request as the listener hands it over."""
+
+        @property
+        def operation(self) -> str: ...
+        @property
+        def arguments(self) -> tuple[str, ...]: ...
+        def write(self, data: bytes, /) -> object: ...
+        def flush(self) -> object: ...
+
+
+_ENOUGH = 64 << 10  # characters that are gathered before they are sent
+
+
+def serve(call: Call) -> None:
+    """Answers one request. Raises nothing: what goes wrong is the client's to read, and where it has gone, nobody's."""
+    reply = Reply(call)
+    try:
+        try:
+            operation = OPERATIONS.get(call.operation)
+            if operation is None:
+                raise CommandError(f"Operation {call.operation} not recognized!")
+            operation(reply, *call.arguments[: _ARGUMENTS[call.operation]])
+        except BrokenPipeError:
+            raise
+        except VMScopeError as error:
+            reply.fail(str(error))
+        except BaseException as error:
+            registry.log("the operation %s raised", call.operation, error=error)
+            reply.fail(f"{call.operation} failed: {type(error).__name__}")
+        reply.flush()
+    except (BrokenPipeError, MemoryError):
+        pass  # the client has gone, or there is no room for an answer
+
+
+class Reply:
+    """A command's Output: the status goes in front of the first part that is sent."""
+
+    __slots__ = ("_call", "_length", "_parts", "_status")
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._parts: list[str] = []
+        self._length = 0
+        self._status = "0\n"  # "" once it is on its way
+
+    def write(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+        if self._length > _ENOUGH:
+            self._send()
+
+    def flush(self) -> None:
+        """What was written goes to the client now; from then on the operation is a good one."""
+        self._send()
+        self._call.flush()
+
+    def fail(self, message: str) -> None:
+        """The last line, with a status that says so where none has gone yet."""
+        if self._status:
+            self._status = "-1\n"
+        self.write(f"{message}\n")
+
+    def _send(self) -> None:
+        text = "".join([self._status, *self._parts])
+        self._status, self._parts, self._length = "", [], 0
+        self._call.write(text.encode(errors="backslashreplace"))
+
+
+# -- the operations -------------------------------------------------------------------------------
+
+
+def get_version(reply: Reply, what: str = "") -> None:
+    """Which version of the protocol is spoken; JDK 25 asks for the options of that version too. There are none."""
+    reply.write("2")
+
+
+def jcmd(reply: Reply, text: str = "") -> None:
+    registry.execute(text, reply)
+
+
+def thread_dump(reply: Reply, letters: str = "") -> None:
+    """jstack's: `-e -l`, or `-el`."""
+    registry.invoke("Thread.print", reply, l="l" in letters, e="e" in letters)
+
+
+def inspect_heap(reply: Reply, what: str = "", path: str = "", threads: str = "") -> None:
+    """jmap -histo's: live objects or all; into a file where one is named."""
+    everything = _whole_heap("inspectheap", what)
+    if not path:
+        registry.invoke("GC.class_histogram", reply, all=everything)
+        return
+    try:
+        with open(path, "x", encoding="utf-8", errors="backslashreplace", opener=_private) as file:
+            registry.invoke("GC.class_histogram", file, all=everything)
+    except OSError as error:
+        raise CommandError(f"Unable to create {path}: {error.strerror}") from error
+    reply.write(f"Heap inspection file created: {path}\n")
+
+
+def _private(path: str, mode: int) -> int:
+    return os.open(path, mode | os.O_CLOEXEC, 0o600)
+
+
+def dump_heap(reply: Reply, path: str = "", what: str = "", level: str = "") -> None:
+    """jmap -dump's: `format=b,file=...`, which jmap takes apart, and gz's level."""
+    if not path:
+        raise CommandError("No dump file specified")
+    values: dict[str, Value] = {"filename": path, "all": _whole_heap("dumpheap", what)}
+    if level:
+        if not (level.isascii() and level.isdigit() and 1 <= int(level[:9]) <= 9):
+            raise CommandError(f"Compression level out of range (1-9): {level}")
+        values["gz"] = int(level)
+    registry.invoke("GC.heap_dump", reply, **values)
+
+
+def _whole_heap(operation: str, what: str) -> bool:
+    if what not in ("", "-live", "-all"):
+        raise CommandError(f"Invalid argument to {operation} operation: {what}")
+    return what == "-all"
+
+
+def print_flag(reply: Reply, name: str = "") -> None:
+    """jinfo -flag NAME."""
+    from vmscope.commands.flags import written
+
+    value = flags.in_force.values().get(name)
+    reply.write(f"no such flag '{name}'\n" if value is None else f"{written(name, value)}\n")
+
+
+def set_flag(reply: Reply, name: str = "", value: str = "") -> None:
+    """jinfo -flag +NAME, -flag NAME=VALUE."""
+    flags.change(name, value)
+
+
+def load(reply: Reply, name: str = "", absolute: str = "", options: str = "") -> None:
+    """jattach load, VirtualMachine.loadAgentPath and its like; of a Java agent, which no Python is, they name
+    `instrument`. What the agent returned is the client's to judge."""
+    from vmscope.commands import agent_load
+
+    with guest.Visit():
+        reply.write(f"return code: {agent_load.load(name, options)}\n")
+
+
+def properties(reply: Reply) -> None:
+    registry.invoke("VM.system_properties", reply)
+
+
+def agent_properties(reply: Reply) -> None:
+    """What JMX clients look for."""
+    from vmscope.commands.command_line import program
+    from vmscope.commands.system_properties import stored
+
+    arguments = " ".join(flags.in_force.arguments)
+    reply.write(stored({"sun.java.command": program(), "sun.jvm.args": arguments, "sun.jvm.flags": ""}))
+
+
+def data_dump(reply: Reply) -> None:
+    registry.invoke("JVMTI.data_dump", reply)
+
+
+OPERATIONS: dict[str, Callable[..., None]] = {
+    "agentProperties": agent_properties,
+    "datadump": data_dump,
+    "dumpheap": dump_heap,
+    "getversion": get_version,
+    "inspectheap": inspect_heap,
+    "jcmd": jcmd,
+    "load": load,
+    "printflag": print_flag,
+    "properties": properties,
+    "setflag": set_flag,
+    "threaddump": thread_dump,
+}
+_ARGUMENTS = {name: operation.__code__.co_argcount - 1 for name, operation in OPERATIONS.items()}
