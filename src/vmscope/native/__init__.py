@@ -17,6 +17,8 @@ if _wanted:
 if "thread_states" not in globals():  # nor has an extension without the GIL
     from vmscope.native.gate import *  # noqa: F403
     from vmscope.native.states import *  # noqa: F403
+if "count_objects" not in globals():
+    from vmscope.native.census import *  # noqa: F403
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.dispatch import *  # noqa: F403

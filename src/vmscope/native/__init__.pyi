@@ -191,6 +191,10 @@ class Gate:
 
 def tracked_objects(kind: type | None, /) -> list[object]: ...
 
+# -- census
+
+def count_objects() -> list[tuple[type, int, int]]: ...
+
 # -- tally
 
 @final

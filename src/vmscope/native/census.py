@@ -1,0 +1,97 @@
+"""The Python twin of census.c. Other threads run meanwhile, so what it finds is not of one moment."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from types import CodeType, MethodDescriptorType
+
+__all__ = ["count_objects"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_TYPE = type.__dict__
+_CODE = (
+    "co_consts",
+    "co_names",
+    "co_filename",
+    "co_name",
+    "co_qualname",
+    "co_linetable",
+    "co_exceptiontable",
+)
+_GC_HEADER = sys.getsizeof([]) - [].__sizeof__()
+_MANAGED = 1 << 3 | 1 << 4 if sys.version_info >= (3, 12) else 1 << 4  # Py_TPFLAGS_MANAGED_*
+_OPTIMIZED = 1  # CO_OPTIMIZED: variables stand in slots
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_COLLECTED = 1 << 14  # Py_TPFLAGS_HAVE_GC
+
+
+def count_objects() -> list[tuple[type, int, int]]:
+    found: dict[int, tuple[type, int, int]] = {}  # by id: a metaclass may have its own idea of equal classes
+    for thing in objects():
+        kind, count, size = found.get(id(type(thing)), (type(thing), 0, 0))
+        found[id(kind)] = kind, count + 1, size + size_of(thing)
+    return list(found.values())
+
+
+def objects() -> Iterator[object]:
+    """What the garbage collector knows, and what that and running functions refer to: once each."""
+    todo: list[object] = [sys.modules]
+    for frame in sys._current_frames().values():
+        todo += variables(frame)
+    known = gc.get_objects()
+    met = {id(known), *map(id, known)}
+    yield from known
+    for thing in known:
+        todo += references(thing)
+        while todo:
+            each = todo.pop()
+            if id(each) not in met:
+                met.add(id(each))
+                yield each
+                todo += references(each)
+
+
+def variables(frame: FrameType | None) -> Iterator[object]:
+    while frame is not None:
+        yield from (frame.f_code, frame.f_globals)
+        if frame.f_code.co_flags & _OPTIMIZED and frame.f_code is not objects.__code__:
+            yield from list(frame.f_locals.values())
+        frame = frame.f_back
+
+
+def references(thing: object) -> list[object]:
+    """All that it refers to, also what the collector need not know."""
+    kind = type(thing)
+    found = gc.get_referents(thing)
+    if issubclass(kind, dict):
+        found += list(dict(thing))  # type: ignore[call-overload]
+    elif kind is CodeType:
+        found += [getattr(thing, name) for name in _CODE]
+    elif issubclass(kind, type):
+        if _TYPE["__flags__"].__get__(thing) & _HEAP:
+            found += [_TYPE["__name__"].__get__(thing), _TYPE["__qualname__"].__get__(thing)]
+        else:
+            found += gc.get_referents(_TYPE["__dict__"].__get__(thing))
+            found += [_TYPE[name].__get__(thing) for name in ("__bases__", "__mro__", "__base__")]
+    elif kind is range:
+        found += [thing.start, thing.stop, thing.step]  # type: ignore[attr-defined]
+    return found
+
+
+def size_of(thing: object) -> int:
+    """As sys.getsizeof has it, but for a `__sizeof__` that is written in Python, which is passed over."""
+    kind = type(thing)
+    flags = _TYPE["__flags__"].__get__(kind)
+    header = (_GC_HEADER if flags & _COLLECTED else 0) + (16 if flags & _MANAGED else 0)
+    if issubclass(kind, type) and not _TYPE["__flags__"].__get__(thing) & _HEAP and sys.version_info >= (3, 13):
+        header = 0
+    for klass in _TYPE["__mro__"].__get__(kind):
+        found = _TYPE["__dict__"].__get__(klass).get("__sizeof__")
+        if type(found) is MethodDescriptorType:
+            return int(found(thing)) + header
+    return header
