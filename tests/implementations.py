@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from vmscope.native import (
+    census,
     collector,
     dispatch,
     gate,
@@ -26,7 +27,21 @@ _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",
     **{
         name: getattr(module, name)
-        for module in (slots, histogram, thread, later, mirror, collector, dispatch, gate, states, tally, tracked, walk)
+        for module in (
+            census,
+            slots,
+            histogram,
+            thread,
+            later,
+            mirror,
+            collector,
+            dispatch,
+            gate,
+            states,
+            tally,
+            tracked,
+            walk,
+        )
         for name in module.__all__
     },
 )

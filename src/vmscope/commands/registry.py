@@ -32,7 +32,9 @@ else:
 
 # Each command, and the module of this room that has it.
 TABLE: dict[str, str] = {
+    "GC.class_histogram": "class_histogram",
     "GC.finalizer_info": "finalizer_info",
+    "GC.heap_info": "heap_info",
     "GC.run": "gc_run",
     "JVMTI.agent_load": "agent_load",
     "JVMTI.data_dump": "data_dump",

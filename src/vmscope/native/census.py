@@ -41,8 +41,9 @@ def count_objects() -> list[tuple[type, int, int]]:
 def objects() -> Iterator[object]:
     """What the garbage collector knows, and what that and running functions refer to: once each."""
     todo: list[object] = [sys.modules]
-    for frame in sys._current_frames().values():
-        todo += variables(frame)
+    frames = sys._current_frames()
+    while frames:  # none is left in a variable, which would keep it, and all below it
+        todo += variables(frames.popitem()[1])
     known = gc.get_objects()
     met = {id(known), *map(id, known)}
     yield from known
