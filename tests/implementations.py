@@ -14,6 +14,7 @@ from vmscope.native import (
     gate,
     histogram,
     later,
+    locks,
     mirror,
     slots,
     states,
@@ -23,27 +24,13 @@ from vmscope.native import (
     walk,
 )
 
+_PARTS = (
+    *(slots, histogram, thread, later, mirror, collector, dispatch),
+    *(gate, locks, states, tally, tracked, census, walk),
+)
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",
-    **{
-        name: getattr(module, name)
-        for module in (
-            census,
-            slots,
-            histogram,
-            thread,
-            later,
-            mirror,
-            collector,
-            dispatch,
-            gate,
-            states,
-            tally,
-            tracked,
-            walk,
-        )
-        for name in module.__all__
-    },
+    **{name: getattr(module, name) for module in _PARTS for name in module.__all__},
 )
 
 

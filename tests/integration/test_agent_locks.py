@@ -427,6 +427,29 @@ def test_standard_error_that_nobody_reads_harms_nobody() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
 
 
+def test_greenlets_have_gevent_s_locks() -> None:
+    pytest.importorskip("gevent", reason="gevent is in the dev group")
+    done = execute(
+        "",
+        """
+        from gevent import monkey
+        monkey.patch_all()
+        import gevent
+        for make in (threading.Lock, threading.RLock):
+            lock, log = make(), []
+            def work(name):
+                with lock:
+                    log.append(name)
+                    gevent.sleep(0.02)
+                    log.append(name)
+            gevent.joinall([gevent.spawn(work, "one"), gevent.spawn(work, "other")], timeout=20)
+            assert log == ["one", "one", "other", "other"], log
+        """,
+        begin="import threading\n",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_it_has_to_be_there_from_the_start() -> None:
     code = """
 from vmscope import tool

@@ -16,6 +16,7 @@ if _wanted:
         _wanted = False
 if "thread_states" not in globals():  # nor has an extension without the GIL
     from vmscope.native.gate import *  # noqa: F403
+    from vmscope.native.locks import *  # noqa: F403
     from vmscope.native.states import *  # noqa: F403
 if "count_objects" not in globals():
     from vmscope.native.census import *  # noqa: F403

@@ -18,6 +18,7 @@ from vmscope.tool.codes import Phase, Version
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import NotAttached, VersionNotOffered
 from vmscope.tool.events import Event, bit
+from vmscope.tool.locks import Locks
 from vmscope.tool.suspension import Suspension
 from vmscope.tool.taken import taken
 from vmscope.tool.watches import Watches
@@ -76,6 +77,7 @@ class Host:
         self.pops = Pops()
         self.watches = Watches()
         self.suspension = Suspension()
+        self.locks = Locks()
         self._mechanisms: list[Mechanism] = []
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:

@@ -10,7 +10,6 @@ from vmscope.tool.dumps import Dumps
 from vmscope.tool.events import Event, bit
 from vmscope.tool.extensions import Extension
 from vmscope.tool.loading import Loading
-from vmscope.tool.locks import Locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def install(host: Host) -> None:
         host.extension_events.update(Extension)
     host.add_mechanism(Collections())
     host.add_mechanism(Births())
-    host.add_mechanism(Locks())
+    host.add_mechanism(host.locks)
     host.add_mechanism(Loading())
     host.add_mechanism(host.watches)
     host.add_mechanism(Dumps())

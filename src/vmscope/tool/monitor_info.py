@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from types import CodeType
+from types import FrameType
 from typing import NamedTuple
 
+from vmscope.native import MonitorLock
 from vmscope.tool import threads
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.frames import frames_of
-from vmscope.tool.locks import MonitorLock
 from vmscope.tool.thread_state import condition_wait
 from vmscope.tool.threads import Thread
 
@@ -42,18 +42,18 @@ class MonitorInfo(Base):
         CPython: what threading.Lock and threading.RLock have made since the capability was taken.
         Differs: locks made before, and those of _thread, are unknown.
         """
-        return [*(thread or threads.current()).monitors.values()]
+        return [*self.host.locks.held(thread or threads.current())]
 
     @function
     def get_owned_monitor_stack_depth_info(self, thread: Thread | None = None) -> list[MonitorStackDepth]:
         """As `get_owned_monitor_info`, each with the depth of the frame that took it. ThreadNotAlive.
 
-        CPython: the height of the stack, noted when the lock was taken.
+        CPython: the frame's address, noted when the lock was taken.
         Differs: locks made before, and those of _thread, are unknown.
         """
         thread = thread or threads.current()
-        codes = [frame.f_code for frame in frames_of(self.host, thread)]
-        return [MonitorStackDepth(lock, depth(lock, codes)) for lock in [*thread.monitors.values()]]
+        frames = [*frames_of(self.host, thread)]
+        return [MonitorStackDepth(lock, depth(lock, frames)) for lock in self.host.locks.held(thread)]
 
     @function
     def get_current_contended_monitor(self, thread: Thread | None = None) -> object:
@@ -78,20 +78,16 @@ can_get_owned_monitor_info or its like was taken; of other Locks only that someb
         return MonitorUsage(owner, count, waiters, waiting_for(object))
 
 
-def depth(lock: MonitorLock, codes: list[CodeType]) -> int:
+def depth(lock: MonitorLock, frames: list[FrameType]) -> int:
     """Where in a stack, the innermost first, the frame is that took the lock."""
-    hold = lock.hold
-    if hold is None or not 0 < hold.height <= len(codes):
-        return -1
-    at = len(codes) - hold.height
-    return at if codes[at] is hold.code else -1
+    return next((at for at, frame in enumerate(frames) if lock.taken_in(frame)), -1)
 
 
 def holder(lock: object) -> tuple[Thread | None, int, list[Thread]]:
     """Owner, how often it has it, who waits."""
     if isinstance(lock, MonitorLock):
-        hold = lock.hold
-        return (hold.thread, hold.entered, [*lock.waiters]) if hold else (None, 0, [*lock.waiters])
+        owner, waiters = lock.owner, [each for each in lock.waiters if each.alive]
+        return next((each for each in threads.living() if each.state == owner), None), lock.entered, waiters
     kind = f"{type(lock).__module__}.{type(lock).__qualname__}"
     if kind == "_thread.RLock":
         ident, count = map(int, OWNER.search(repr(lock)).groups())  # type: ignore[union-attr]

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager as Lock
 
-    from vmscope.tool.locks import MonitorLock
-
 _ids = count(1)
 _known: dict[int, Thread] = {}  # by thread state; one that has ended stays until its state is seen to be gone
 _sweep_at = 64  # so many known ones: ended ones are looked for
@@ -37,7 +35,7 @@ class Thread:
 
     __slots__ = (
         "__weakref__", "_ended", "_name", "_tied",
-        "contended", "endings", "id", "ident", "interrupted", "monitors",
+        "contended", "endings", "id", "ident", "interrupted",
         "native_id", "of_agent", "patient", "state", "suspended", "waiter",
     )  # fmt: skip
 
@@ -52,7 +50,6 @@ class Thread:
         self.suspended = False
         self.contended: object = None  # the lock, or the condition, that it waits for
         self.patient = True  # it waits for that lock however long it takes
-        self.monitors: dict[int, MonitorLock] = {}  # by id: the locks that it has
         self.waiter: _thread.LockType | None = None  # released, it wakes the thread out of a raw monitor's wait
         self.endings: set[Callable[[Thread], None]] = set()  # called when it ends
         self._ended = False
