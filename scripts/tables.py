@@ -1,4 +1,4 @@
-"""Writes what the documentation says about counters, VM options and sub-commands, out of the tables in the code.
+"""Writes what the documentation says about counters, VM options and commands, out of the tables in the code.
 
     python scripts/tables.py            bring the pages up to date
     python scripts/tables.py --check    exit status 1, naming them, when one is not
@@ -18,6 +18,8 @@ from tool_tables import tool_interface
 
 import vmscope.cli
 from vmscope.cli import COMMANDS
+from vmscope.commands.help import syntax
+from vmscope.commands.registry import TABLE, find
 from vmscope.counters.catalogue import CATALOGUE
 from vmscope.flags import FLAGS, spelling
 from vmscope.instruments import INSTRUMENTS
@@ -84,6 +86,24 @@ def instruments() -> str:
     return text
 
 
+def diagnostic_commands() -> str:
+    """A table of all, then what each takes that takes anything."""
+    found = [command for name in TABLE if (command := find(name)) is not None]
+    text = table(
+        ("command", "what it does", "impact"),
+        *((f"`{each.name}`", each.description, each.impact) for each in found),
+    )
+    for each in found:
+        if each.arguments:
+            rows = (
+                (f"`{one.name}`", one.type, f"`{one.default}`" if one.default else "", one.description)
+                for one in each.arguments
+            )
+            heading = ("argument", "type", "default", "what it says")
+            text += f"\n### {each.name}\n\n`{syntax(each).partition(': ')[2]}`\n\n{table(heading, *rows)}"
+    return text
+
+
 def command(name: str) -> str:
     help_text: str = import_module(f"vmscope.cli.{name}").HELP
     return f"```text\n{help_text.rstrip()}\n```\n"
@@ -94,6 +114,7 @@ def pages() -> Iterator[tuple[Path, str, str]]:
     yield DOCS / "counters.md", "Counters", counters(CATALOGUE)
     yield DOCS / "instruments.md", "Instruments", instruments()
     yield DOCS / "options.md", "VM options", options()
+    yield DOCS / "diagnostic-commands.md", "Diagnostic commands", diagnostic_commands()
     yield DOCS / "tool-interface.md", "The tool interface", tool_interface(table)
     for name, purpose in COMMANDS:
         if not (Path(vmscope.cli.__file__).parent / f"{name}.py").exists():

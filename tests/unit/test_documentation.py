@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from vmscope.cli import COMMANDS
+from vmscope.commands.operations import OPERATIONS
+from vmscope.commands.registry import TABLE
 from vmscope.counters.catalogue import CATALOGUE
 from vmscope.flags import FLAGS
 from vmscope.tool.capabilities import Capability
@@ -29,12 +31,13 @@ def test_the_generated_parts_are_up_to_date() -> None:
     [
         ("counters.md", [row[0] for row in CATALOGUE]),
         ("options.md", [row[0] for row in FLAGS]),
+        ("diagnostic-commands.md", [*TABLE, *OPERATIONS]),
         (
             "tool-interface.md",
             [*BY_METHOD, *(name.lower() for name in Capability.__members__), *(row[1] for row in EVENTS)],
         ),
     ],
-    ids=["counters", "options", "tool interface"],
+    ids=["counters", "options", "diagnostic commands", "tool interface"],
 )
 def test_a_page_names_each(page: str, names: list[str]) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")

@@ -22,6 +22,9 @@ _KINDS = {
     "zipimporter": "zip",
 }
 
+ModuleType = type(sys)
+_SPEC = sys.modules["_frozen_importlib"].ModuleSpec
+
 
 class Module:
     """An imported module: nothing of it is called, not even a module's `__getattr__`."""
@@ -29,18 +32,23 @@ class Module:
     __slots__ = ("file", "kind", "loader", "name", "version")
 
     def __init__(self, name: str, module: object) -> None:
-        values = getattr(module, "__dict__", {}) if isinstance(module, type(sys)) else {}
+        values: dict[str, object] = {}
+        if issubclass(type(module), ModuleType):
+            values = object.__getattribute__(module, "__dict__")
         spec = values.get("__spec__")
         self.name = name
-        self.loader = _plain(spec, "loader") or values.get("__loader__")
-        self.file = str(values.get("__file__") or _plain(spec, "origin") or "")
-        version = values.get("__version__", "")
-        self.version = version if isinstance(version, str) else ""
+        self.loader = _of_spec(spec, "loader") or values.get("__loader__")
+        self.file = _text(values.get("__file__")) or _text(_of_spec(spec, "origin"))
+        self.version = _text(values.get("__version__"))
         self.kind = _KINDS.get(type_name(self.loader), type_name(self.loader) if self.loader is not None else "-")
 
 
-def _plain(spec: object, name: str) -> object:
-    return getattr(spec, name, None) if type(spec).__name__ == "ModuleSpec" else None
+def _of_spec(spec: object, name: str) -> object:
+    return getattr(spec, name, None) if type(spec) is _SPEC else None
+
+
+def _text(value: object) -> str:
+    return value if type(value) is str else ""
 
 
 def type_name(thing: object) -> str:

@@ -45,7 +45,7 @@ def serve(call: Call) -> None:
         except BrokenPipeError:
             raise
         except VMScopeError as error:
-            reply.fail(str(error))
+            reply.fail(registry.told(error))
         except BaseException as error:
             registry.log("the operation %s raised", call.operation, error=error)
             reply.fail(f"{call.operation} failed: {type(error).__name__}")

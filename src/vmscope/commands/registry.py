@@ -155,11 +155,16 @@ def _run(command: Command, values: dict[str, Value], out: Output) -> None:
     except (CommandError, BrokenPipeError):
         raise
     except VMScopeError as error:
-        raise CommandError(f"{error}{': ' if error.hint else ''}{error.hint}") from error
+        raise CommandError(told(error)) from error
     except BaseException as error:
         log("the command %s raised", command.name, error=error)
         text = " ".join(str(error).split())
         raise CommandError(f"{command.name} failed: {type(error).__name__}{': ' if text else ''}{text}") from error
+
+
+def told(error: VMScopeError) -> str:
+    """What a client is told of it, in one line."""
+    return f"{error}: {error.hint}" if error.hint else str(error)
 
 
 def log(message: str, *arguments: object, error: BaseException) -> None:
