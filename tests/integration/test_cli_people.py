@@ -276,6 +276,31 @@ def test_counters(start_vmscope: StartVMScope) -> None:
     assert error.startswith(f"vmscope: no counter of {child.pid} is called people.nobody")
 
 
+def test_labels_that_are_numbers_stand_by_size(start_vmscope: StartVMScope) -> None:
+    child = start_vmscope(
+        code="""
+d = vmscope.histogram("people.delay", bounds=[0.5, 2.5, 10])
+c = vmscope.counter("people.codes")
+for code in ("nan", "10", "2", "none"):
+    c.labels(code=code).inc()
+d.observe(3)
+"""
+    )
+    wait_for(child.pid, "people.delay.sum", 3_000_000_000)
+    shown = [line.split()[0] for line in run("counters", str(child.pid), "people.*").splitlines()[1:]]
+    assert shown == [
+        "people.codes",
+        *(f'people.codes{{code="{code}"}}' for code in ("2", "10", "nan", "none")),
+        *(f'people.delay.bucket{{le="{bound}"}}' for bound in ("0.5", "2.5", "10.0", "+Inf")),
+        "people.delay.sum",
+    ]
+
+
+def test_a_time_behind_watch_is_not_taken_as_a_pid() -> None:
+    error = run("counters", "--watch", "2", "12345", status=2)
+    assert error == "vmscope: counters shows one VM, not 2 and 12345 (write --watch=2)\n"
+
+
 def test_counters_of_a_jvm_agree_with_jcmd(jvm: JVM) -> None:
     ours = json.loads(run("counters", "--json", str(jvm.pid)))
     theirs = {}

@@ -46,6 +46,9 @@ def main(args: list[str]) -> int:
         raise CommandLineError("counters takes a PID", hint="vmscope counters --help shows an example")
     pause = _options.seconds("counters", options["--watch"]) if "--watch" in options else 0.0
     target, names = words[0], words[1:]
+    if names and names[0].isdigit():
+        hint = f"write --watch={target}" if "--watch" in options else "give one PID"
+        raise CommandLineError(f"counters shows one VM, not {target} and {names[0]}", hint=hint)
     screen = _table.Screen()
     with reader.vm(target) as vm:
         wanted = matcher(names)
@@ -54,7 +57,7 @@ def main(args: list[str]) -> int:
             while True:
                 taken = time.monotonic()
                 try:
-                    values = {name: value for name, value in sorted(vm.values().items()) if wanted(name)}
+                    values = {name: value for name, value in sorted(vm.values().items(), key=_place) if wanted(name)}
                 except StaleRegion:
                     if before is None:
                         raise
@@ -82,6 +85,20 @@ def main(args: list[str]) -> int:
             if not pause:
                 raise
             return 0
+
+
+def _place(item: tuple[str, int | str]) -> tuple[str, list[tuple[float, str]]]:
+    """Where a counter stands: by name, then by its labels, numbers among these by size (`le="2.5"`, `le="10.0"`)."""
+    name, _, labels = item[0].partition("{")
+    return name, [_number(part) for part in labels.split('"')]
+
+
+def _number(text: str) -> tuple[float, str]:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    return (number, "") if number == number else (float("inf"), text)
 
 
 def matcher(names: list[str]) -> Callable[[str], bool]:
