@@ -212,9 +212,9 @@ class VirtualMachine:
         region.mirror.refresh()
         region.set_accessible()
         self._publish(region)
+        self._arm(region)  # first of all: a crash on another thread may come now
         if region.file is not None:
             self._start_mirror(region)
-        self._arm(region)
         self._start_sampler(region)
 
     def _publish(self, region: Region) -> None:
@@ -239,6 +239,8 @@ class VirtualMachine:
             self.reason = f"no thread can be started to keep the region current: {error.strerror}"
             self._log("debug", "no shared region: %s", self.reason)
             self._unlink(region)
+            if not self._save_path():
+                self._disarm()
 
     def _arm(self, region: Region) -> None:
         """From now on a crash does what is left to do."""

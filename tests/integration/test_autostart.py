@@ -544,8 +544,15 @@ def test_an_interactive_one(environment: Environment) -> None:
 @pytest.mark.parametrize("options", [[], ["-X", "faulthandler"]], ids=["plain", "faulthandler"])
 def test_a_crash_is_what_it_always_is(other: Environment, options: list[str]) -> None:
     """Its status, and what faulthandler says of it; but no file is left."""
-    code = SEEN + "import ctypes, sys; print(seen(3), os.getpid(), flush=True); ctypes.string_at(0)"
-    without, having = other.both(*options, "-c", code)
+    armed = """
+import ctypes, sys
+print(seen(3), os.getpid(), flush=True)
+native, end = sys.modules.get("vmscope.native"), time.monotonic() + 10
+while native is not None and not native.is_armed() and time.monotonic() < end:
+    time.sleep(0.005)
+ctypes.string_at(0)
+"""
+    without, having = other.both(*options, "-c", SEEN + armed)
     assert without[0] == having[0] == -signal.SIGSEGV
     assert without[1].startswith("False ")
     assert having[1].startswith("True ")
