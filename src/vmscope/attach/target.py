@@ -166,6 +166,11 @@ class Target:
             hint=PREPARE,
         )
 
+    @property
+    def unprepared(self) -> bool:
+        """It has no region: vmscope has not been started in it."""
+        return self._capabilities() is None
+
     def _capabilities(self) -> str | None:
         """What its region says it can do; None where it has no region that can be read."""
         from vmscope.reader.attachment import attach
