@@ -183,8 +183,8 @@ class Good:
             "extension_callback": lambda: None,
             "root_callback": lambda: lambda *_: 0,
             "stack_callback": lambda: lambda *_: 0,
-            "reference_callback": lambda: lambda *_: 2,
-            "object_callback": lambda: lambda *_: 2,
+            "reference_callback": lambda: lambda *_: 0,
+            "object_callback": lambda: lambda *_: 0,
         }
 
     def of(self, row: Function) -> list[object]:

@@ -154,7 +154,8 @@ class AgentVM:
             try:
                 callback()
             except BaseException as error:
-                _log("agent %s: what it wanted called at its end raised", self._agent, error=error)
+                reports.count(self._agent, "at_unload")
+                reports.error("agent %s: what it wanted called at its end raised", self._agent, error=error)
         environments, self._environments = self._environments, []
         for environment in environments:
             if not environment.disposed:
