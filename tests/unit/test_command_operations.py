@@ -80,6 +80,14 @@ def test_the_version_of_the_protocol() -> None:
     assert ask("getversion", "options") == (0, "2")
 
 
+def test_a_line_in_pieces() -> None:
+    """As jattach sends it."""
+    assert ask("jcmd", "help", "VM.uptime") == ask("jcmd", "help VM.uptime")
+    assert ask("jcmd", "Python.modules", "vmscope.wire -kind=source")[1].startswith("Name")
+    assert ask("jcmd") == (0, "")
+    assert ask("printflag", "UsePerfData", "x", "y", "z") == ask("printflag", "UsePerfData")
+
+
 def test_a_reply_that_is_sent_in_parts() -> None:
     def talk(out: commands.Output) -> None:
         out.write("one")

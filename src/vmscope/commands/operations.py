@@ -41,7 +41,7 @@ def serve(call: Call) -> None:
             operation = OPERATIONS.get(call.operation)
             if operation is None:
                 raise CommandError(f"Operation {call.operation} not recognized!")
-            operation(reply, *call.arguments[: _ARGUMENTS[call.operation]])
+            operation(reply, *call.arguments)
         except BrokenPipeError:
             raise
         except VMScopeError as error:
@@ -88,24 +88,25 @@ class Reply:
         self._call.write(text.encode(errors="backslashreplace"))
 
 
-# -- the operations -------------------------------------------------------------------------------
+# -- the operations: what a client sends beyond an operation's own arguments is passed over -----------
 
 
-def get_version(reply: Reply, what: str = "") -> None:
+def get_version(reply: Reply, *_: str) -> None:
     """Which version of the protocol is spoken; JDK 25 asks for the options of that version too. There are none."""
     reply.write("2")
 
 
-def jcmd(reply: Reply, text: str = "") -> None:
-    registry.execute(text, reply)
+def jcmd(reply: Reply, *words: str) -> None:
+    """The JDK sends one line; jattach may have it in pieces."""
+    registry.execute(" ".join(word for word in words if word), reply)
 
 
-def thread_dump(reply: Reply, letters: str = "") -> None:
+def thread_dump(reply: Reply, letters: str = "", *_: str) -> None:
     """jstack's: `-e -l`, or `-el`."""
     registry.invoke("Thread.print", reply, l="l" in letters, e="e" in letters)
 
 
-def inspect_heap(reply: Reply, what: str = "", path: str = "", threads: str = "") -> None:
+def inspect_heap(reply: Reply, what: str = "", path: str = "", *_: str) -> None:
     """jmap -histo's: live objects or all; into a file where one is named."""
     everything = _whole_heap("inspectheap", what)
     if not path:
@@ -123,7 +124,7 @@ def _private(path: str, mode: int) -> int:
     return os.open(path, mode | os.O_CLOEXEC, 0o600)
 
 
-def dump_heap(reply: Reply, path: str = "", what: str = "", level: str = "") -> None:
+def dump_heap(reply: Reply, path: str = "", what: str = "", level: str = "", *_: str) -> None:
     """jmap -dump's: `format=b,file=...`, which jmap takes apart, and gz's level."""
     if not path:
         raise CommandError("No dump file specified")
@@ -141,7 +142,7 @@ def _whole_heap(operation: str, what: str) -> bool:
     return what == "-all"
 
 
-def print_flag(reply: Reply, name: str = "") -> None:
+def print_flag(reply: Reply, name: str = "", *_: str) -> None:
     """jinfo -flag NAME."""
     from vmscope.commands.flags import written
 
@@ -149,12 +150,12 @@ def print_flag(reply: Reply, name: str = "") -> None:
     reply.write(f"no such flag '{name}'\n" if value is None else f"{written(name, value)}\n")
 
 
-def set_flag(reply: Reply, name: str = "", value: str = "") -> None:
+def set_flag(reply: Reply, name: str = "", value: str = "", *_: str) -> None:
     """jinfo -flag +NAME, -flag NAME=VALUE."""
     flags.change(name, value)
 
 
-def load(reply: Reply, name: str = "", absolute: str = "", options: str = "") -> None:
+def load(reply: Reply, name: str = "", absolute: str = "", options: str = "", *_: str) -> None:
     """jattach load, VirtualMachine.loadAgentPath and its like; of a Java agent, which no Python is, they name
     `instrument`. What the agent returned is the client's to judge."""
     from vmscope.commands import agent_load
@@ -163,11 +164,11 @@ def load(reply: Reply, name: str = "", absolute: str = "", options: str = "") ->
         reply.write(f"return code: {agent_load.load(name, options)}\n")
 
 
-def properties(reply: Reply) -> None:
+def properties(reply: Reply, *_: str) -> None:
     registry.invoke("VM.system_properties", reply)
 
 
-def agent_properties(reply: Reply) -> None:
+def agent_properties(reply: Reply, *_: str) -> None:
     """What JMX clients look for."""
     from vmscope.commands.command_line import program
     from vmscope.commands.system_properties import stored
@@ -176,7 +177,7 @@ def agent_properties(reply: Reply) -> None:
     reply.write(stored({"sun.java.command": program(), "sun.jvm.args": arguments, "sun.jvm.flags": ""}))
 
 
-def data_dump(reply: Reply) -> None:
+def data_dump(reply: Reply, *_: str) -> None:
     registry.invoke("JVMTI.data_dump", reply)
 
 
@@ -193,4 +194,3 @@ OPERATIONS: dict[str, Callable[..., None]] = {
     "setflag": set_flag,
     "threaddump": thread_dump,
 }
-_ARGUMENTS = {name: operation.__code__.co_argcount - 1 for name, operation in OPERATIONS.items()}
