@@ -224,6 +224,65 @@ def test_lists_tell_what_became_of_each(env: Environment) -> None:
     assert env.suspend_thread_list([]) == env.resume_thread_list([]) == []
 
 
+def test_disposal_lets_go_on_what_it_has_suspended_and_no_other(env: Environment) -> None:
+    one, other, third = Counting(loop), Counting(calls), Counting(sleeps)
+    agent = env.host.get_env()
+    agent.add_capabilities({Capability.CAN_SUSPEND})
+    agent.suspend_thread(one.thread)
+    assert agent.suspend_thread_list([third.thread]) == [Error.NONE]
+    env.suspend_thread(other.thread)
+    env.resume_thread(third.thread)
+    env.suspend_thread(third.thread)  # now it is this one's
+    agent.dispose_environment()
+    one.wait_for_more()
+    assert other.stands_still()
+    assert third.stands_still()
+    assert (one.thread.suspended, other.thread.suspended, third.thread.suspended) == (False, True, True)
+    assert env.resume_thread_list([other.thread, third.thread]) == [Error.NONE] * 2
+    assert holders() == [None] * 6
+    for each in (one, other, third):
+        each.end()
+
+
+def test_an_unloaded_agent_leaves_nobody_suspended() -> None:
+    code = """
+import sys, threading, time, types
+from vmscope import tool
+agent = types.ModuleType("stopper")
+def agent_on_attach(vm, options):
+    env = vm.get_env()
+    env.add_capabilities({tool.Capability.CAN_SUSPEND})
+    env.suspend_thread(next(thread for thread in env.get_all_threads() if thread.name == "counts"))
+agent.agent_on_attach = agent_on_attach
+sys.modules["stopper"] = agent
+count = 0
+def counts():
+    global count
+    while count >= 0:
+        count += 1
+        time.sleep(0.0001)
+thread = threading.Thread(target=counts, name="counts", daemon=True)
+thread.start()
+loaded = tool.load_agent("stopper")
+end, before = time.monotonic() + 20, -1
+while count != before:
+    assert time.monotonic() < end
+    before = count
+    time.sleep(0.05)
+tool.unload_agent(loaded)
+while count == before:
+    assert time.monotonic() < end
+    time.sleep(0.001)
+count = -2
+thread.join(20)
+assert not thread.is_alive()
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=2 * PATIENCE, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_errors(env: Environment) -> None:
     ended = Counting(loop)
     ended.end()

@@ -13,6 +13,7 @@ from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.codes import Error
 from vmscope.tool.errors import (
+    InvalidEnvironment,
     InvalidThread,
     NotAvailable,
     ThreadNotAlive,
@@ -39,19 +40,19 @@ class Suspension:
     def __init__(self) -> None:
         self.gate = native.Gate(OWN)
         self.armed = False
-        self._threads: set[Thread] = set()
+        self._threads: dict[Thread, Base] = {}  # by whom
 
     def __bool__(self) -> bool:
         return bool(self._threads)
 
-    def add(self, thread: Thread) -> None:
+    def add(self, thread: Thread, by: Base) -> None:
         """ThreadSuspended."""
         if thread.suspended:
             raise ThreadSuspended(f"{thread!r} is suspended already")
         lock = _thread.allocate_lock()
         lock.acquire()
         self.gate.locks[thread.state] = lock
-        self._threads.add(thread)
+        self._threads[thread] = by
         thread.suspended = True
         thread.endings.add(self._ended)
 
@@ -62,9 +63,14 @@ class Suspension:
         self._ended(thread)
         thread.endings.discard(self._ended)
 
+    def drop(self, by: Base) -> None:
+        """Those that this environment has suspended go on."""
+        for thread in [thread for thread, whose in self._threads.items() if whose is by]:
+            self.remove(thread)
+
     def _ended(self, thread: Thread) -> None:
         thread.suspended = False
-        self._threads.discard(thread)
+        self._threads.pop(thread, None)
         lock = self.gate.locks.pop(thread.state, None)
         if lock is not None:
             lock.release()
@@ -88,7 +94,7 @@ class Suspending(Base):
 
         CPython: LINE and JUMP of sys.monitoring for all code; the thread waits in what they call.
         Differs: it stops before its next line; where it waits in C, when it comes back from there. While any \
-thread is suspended, each line and jump of the others costs a call.
+thread is suspended, each line and jump of the others costs a call. It goes on too when this environment is disposed of.
         """
         thread = thread or threads.current()
         with self.host.lock:
@@ -145,7 +151,17 @@ thread is suspended, each line and jump of the others costs a call.
 
     def _add(self, thread: Thread) -> None:
         check(thread)
-        self.host.suspension.add(thread)
+        if self.disposed:  # meanwhile: nobody would resume it
+            raise InvalidEnvironment("this environment has been disposed of")
+        self.host.suspension.add(thread, self)
+        if self._resume_all not in self.closers:
+            self.closers.append(self._resume_all)
+
+    def _resume_all(self) -> None:
+        """It is disposed of."""
+        with self.host.lock:
+            self.host.suspension.drop(self)
+            self.host.changed()
 
     def _resume(self, thread: Thread) -> None:
         with self.host.lock:
