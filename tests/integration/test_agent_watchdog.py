@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -265,6 +266,64 @@ def test_loaded_and_unloaded_while_the_program_runs() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+
+
+@pytest.mark.parametrize("limit", ["stuck=300ms", "memory=1m,for=300ms", "frozen=300ms,every=50ms"])
+def test_it_does_not_act_when_the_vm_has_ended(tmp_path: Path, limit: str) -> None:
+    """Another agent takes its time to unload, which comes after VMDeath."""
+    (tmp_path / "slow.py").write_text(
+        "import time\ndef agent_on_load(vm, options): pass\n"
+        "def agent_on_unload(vm):\n    end = time.monotonic() + 1\n    while time.monotonic() < end: time.sleep(0.6)\n"
+    )
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "vmscope", "run", "-pyagent:slow"),
+            *(f"-pyagent:vmscope.agents.watchdog={limit},exit=7", "-c", "print('end')"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+ANOTHER = """
+    import ctypes, os, threading, time
+    {before}
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire(timeout=1.5)
+    ctypes.PyDLL(None).usleep(1_500_000)
+    lock.acquire(timeout=0.3)
+"""
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "os.close(2); assert os.open({0!r}, 65) == 2",
+        "os.close(2); import socket; kept = socket.socket()",
+        "os.close(2)",
+    ],
+    ids=["file", "socket", "closed"],
+)
+def test_it_writes_to_nothing_that_is_not_standard_error(tmp_path: Path, before: str) -> None:
+    file = tmp_path / "database"
+    done = run("stuck=300ms,frozen=500ms,every=100ms", ANOTHER.format(before=before.format(str(file))))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not file.exists() or file.read_bytes() == b""
+
+
+def test_standard_error_that_the_program_has_put_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    before = f"log = os.open({str(file)!r}, 65); os.dup2(log, 2); os.close(log)"
+    done = run("stuck=300ms,frozen=500ms,every=100ms", ANOTHER.format(before=before))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "stuck: the main thread has been in one call" in file.read_text()
+    assert "Timeout (0:00:00.5" in file.read_text()
 
 
 def test_a_program_of_gevent_waits_and_forks_as_ever() -> None:

@@ -30,8 +30,8 @@ _hooked = False
 
 
 class Ticker:
-    """Calls `tick` each `interval` seconds, from the phase LIVE on until `stop()`; `begin` before the thread is there,
-    `pause` after it.
+    """Calls `tick` each `interval` seconds, from the phase LIVE on until `stop()` or VMDeath; `begin` before the thread
+    is there, `pause` after it.
 
     What `tick` raises is logged; ten times in a row end it. It has an environment of its own, as it sets callbacks.
     """
@@ -59,7 +59,10 @@ class Ticker:
         self._waits = hasattr(sys, "monitoring")  # for the end of os.fork: earlier versions do not warn
         if self._waits:
             self._env.add_capabilities({Capability.CAN_GENERATE_SINGLE_STEP_EVENTS})
-        self._env.set_event_callbacks({Event.VM_INIT: self._on_init, Event.SINGLE_STEP: self._on_step})
+        self._env.set_event_callbacks(
+            {Event.VM_INIT: self._on_init, Event.VM_DEATH: self._on_death, Event.SINGLE_STEP: self._on_step}
+        )
+        self._env.set_event_notification_mode(True, Event.VM_DEATH)
         _hook()
         _tickers.append(self)
         if self._env.get_phase() == Phase.LIVE:
@@ -94,6 +97,8 @@ class Ticker:
                 self._tick()
                 failures = 0
             except Exception as error:
+                if self._env.disposed or self._env.get_phase() != Phase.LIVE:
+                    return  # it has ended meanwhile
                 failures += 1
                 end = ", which ends it" if failures == FAILURES else ""
                 reports.count(self._env.agent, "thread")
@@ -114,6 +119,13 @@ class Ticker:
 
     def _on_init(self, env: Environment, thread: Thread) -> None:
         self._start()
+
+    def _on_death(self, env: Environment) -> None:
+        if self in _tickers:
+            _tickers.remove(self)
+        self._paused = False
+        if self._end():
+            self._pause()
 
     # -- os.fork ----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import signal
 import subprocess  # here, on the thread that loads the agent: with it comes threading, which must not come on our own
 import time
 
-from vmscope.agents.dumps import STDERR, append, opened
+from vmscope.agents.dumps import append, identity, opened
 from vmscope.agents.stacks import all_stacks
 from vmscope.tool import Environment
 
@@ -55,10 +55,14 @@ class Actions:
     def arm(self) -> None:
         """Has faulthandler act when this is not called again in time: by a thread that needs no GIL."""
         last, self._file = self._file, None
-        number = STDERR
         if self._dump not in ("-", "off"):
             number = opened(self._dump)
-            self._file = number, identity(number)
+        else:
+            try:
+                number = opened("-")
+            except OSError:  # nobody to tell; but it may have to end the process
+                number = opened(os.devnull)
+        self._file = number, identity(number)
         faulthandler.dump_traceback_later(self._frozen, exit=self._end is not None, file=number)
         close(last)
 
@@ -97,16 +101,7 @@ class Actions:
                 os.close(held)
 
 
-def identity(file: int) -> object:
-    status = os.fstat(file)
-    return status.st_dev, status.st_ino
-
-
 def close(file: tuple[int, object] | None) -> None:
     """Unless the program has closed it, as daemons close all there is, and its number is another file's now."""
-    if file is not None:
-        try:
-            if identity(file[0]) == file[1]:
-                os.close(file[0])
-        except OSError:
-            return  # closed already
+    if file is not None and identity(file[0]) == file[1]:
+        os.close(file[0])
