@@ -16,6 +16,7 @@ from vmscope.native import (
     later,
     locks,
     mirror,
+    picture,
     slots,
     states,
     tally,
@@ -26,7 +27,7 @@ from vmscope.native import (
 
 _PARTS = (
     *(slots, histogram, thread, later, mirror, collector, dispatch),
-    *(gate, locks, states, tally, tracked, census, walk),
+    *(gate, locks, states, picture, tally, tracked, census, walk),
 )
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",

@@ -10,6 +10,7 @@ from types import CodeType, FrameType
 
 from vmscope.agents.stacks import DEPTH, OWN, line, show
 from vmscope.tool import Environment, Thread, ToolError
+from vmscope.tool.circles import circles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,16 +77,9 @@ def find(env: Environment, waits: Mapping[Thread, Wait], after: int) -> list[lis
         if wait.since <= late and (owner := owner_of(env, thread, wait)) is not None:
             links[thread] = Link(thread, wait, owner)
     found = []
-    visited: set[Thread] = set()
-    for begin in links:
-        path: list[Link] = []
-        thread = begin
-        while thread in links and thread not in visited:
-            visited.add(thread)
-            path.append(links[thread])
-            thread = links[thread].owner
-        circle = path[next((at for at, link in enumerate(path) if link.thread is thread), len(path)) :]
-        if circle and not any(link.wait.shown for link in circle) and lasts(env, circle):
+    for threads in circles({thread: link.owner for thread, link in links.items()}):
+        circle = [links[thread] for thread in threads]
+        if not any(link.wait.shown for link in circle) and lasts(env, circle):
             for link in circle:
                 link.wait.shown = True
             found.append(circle)

@@ -42,6 +42,7 @@ TABLE: dict[str, str] = {
     "Python.gc_stats": "gc_stats",
     "Python.modules": "modules",
     "Python.tracemalloc": "tracemalloc",
+    "Thread.print": "thread_print",
     "VM.classloader_stats": "classloader_stats",
     "VM.command_line": "command_line",
     "VM.flags": "flags",

@@ -37,6 +37,7 @@ int vmscope_add_scan(PyObject *module);
 int vmscope_add_states(PyObject *module);
 int vmscope_add_gate(PyObject *module);
 int vmscope_add_locks(PyObject *module);
+int vmscope_add_picture(PyObject *module);
 int vmscope_add_tracked(PyObject *module);
 int vmscope_add_census(PyObject *module);
 int vmscope_add_mapping(PyObject *module);

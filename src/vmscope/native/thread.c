@@ -12,6 +12,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -203,6 +206,10 @@ enter(void *argument)
     Thread *self = argument;
     vmscope_on_own_thread = 1;
     unblock_faults();
+#ifdef __linux__
+    char name[16] = "vmscope "; /* as top -H and the like show it */
+    prctl(PR_SET_NAME, strncat(name, names[self->kind], sizeof name - sizeof "vmscope "));
+#endif
     self->cpu = 0;
     self->tid = (pid_t)syscall(SYS_gettid);
     self->body(self->owner);

@@ -8,11 +8,12 @@ made is not seen. Nothing of this puts a frame between the program's own.
 from __future__ import annotations
 
 import builtins
+import logging
 import sys
 from types import CodeType
 
 from vmscope.native import After
-from vmscope.tool import classfile, reports, threads
+from vmscope.tool import classfile, threads
 from vmscope.tool.errors import ToolError
 from vmscope.tool.events import Event, bit
 
@@ -85,5 +86,5 @@ class Loading:
         try:
             return classfile.read(made)
         except ToolError as error:
-            reports.error("what the hooks made of %s is not loaded: %s", name, error)
+            logging.getLogger("vmscope.tool").error("what the hooks made of %s is not loaded: %s", name, error)
             return None

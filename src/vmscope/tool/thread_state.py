@@ -47,7 +47,8 @@ def state_of(thread: Thread, method: CodeType | None) -> ThreadState:
         return ThreadState(0)
     if not thread.alive:
         return ThreadState.TERMINATED
-    state = ThreadState.ALIVE | _activity(thread, method)
+    own = thread is threads.current()
+    state = ThreadState.ALIVE | activity([] if own else system_call(thread.native_id), method)
     if thread.suspended:
         state |= ThreadState.SUSPENDED
     if thread.interrupted:
@@ -55,8 +56,8 @@ def state_of(thread: Thread, method: CodeType | None) -> ThreadState:
     return state
 
 
-def _activity(thread: Thread, method: CodeType | None) -> ThreadState:
-    call = [] if thread is threads.current() else system_call(thread)
+def activity(call: list[str], method: CodeType | None, waits: bool = False) -> ThreadState:
+    """By what `system_call` says, and the code of the innermost frame; `waits`: it is at what may wait for a lock."""
     if not call or call[0] == "running":
         return ThreadState.RUNNABLE
     if call[0] in _SLEEP:
@@ -64,7 +65,7 @@ def _activity(thread: Thread, method: CodeType | None) -> ThreadState:
     if call[0] != _FUTEX:
         return ThreadState.RUNNABLE | ThreadState.IN_NATIVE
     address, timeout = int(call[1], 16), int(call[_TIMEOUT], 16)
-    if address in _OWN_LOCKS or (timeout and not _OWN_LOCKS):
+    if address in _OWN_LOCKS or (timeout and not _OWN_LOCKS and not waits):
         return ThreadState.RUNNABLE  # it only waits for its turn
     limit = ThreadState.WAITING_WITH_TIMEOUT if timeout else ThreadState.WAITING_INDEFINITELY
     if method is not None and method is condition_wait():
@@ -74,10 +75,10 @@ def _activity(thread: Thread, method: CodeType | None) -> ThreadState:
     return ThreadState.BLOCKED_ON_MONITOR_ENTER
 
 
-def system_call(thread: Thread) -> list[str]:
+def system_call(native_id: int | None) -> list[str]:
     """The number and the arguments of what it waits for in the kernel; `running`; [] where the kernel does not say."""
     try:
-        with open(f"/proc/self/task/{thread.native_id}/syscall") as file:
+        with open(f"/proc/self/task/{native_id}/syscall") as file:
             return file.read().split()
     except OSError:
         return []

@@ -1,0 +1,83 @@
+"""jstack's layout: how a frame, a lock and a state are spelt, so that what reads a JVM's thread dumps reads ours."""
+
+from __future__ import annotations
+
+import sys
+
+from vmscope.tool.sightings import ACQUIRED, ENDED, NOTIFIED, kind
+from vmscope.tool.thread_state import ThreadState
+from vmscope.tool.waits import namespace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from vmscope.tool.sightings import Wait
+
+UNKNOWN = "<no object reference available>"
+LINES = {
+    ACQUIRED: "waiting to lock",
+    NOTIFIED: "waiting on",
+    ENDED: "parking to wait for ",  # two blanks, as jstack has it
+}
+
+
+class Modules:
+    """The module's name of each file, as of now."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        for name, module in [*sys.modules.items()]:
+            file = (namespace(module) or {}).get("__file__")
+            if type(file) is str:
+                self._names.setdefault(file, name)
+
+    def of(self, code: CodeType) -> str:
+        name = code.co_filename
+        if name.startswith("<frozen "):
+            return name[len("<frozen ") : -1]
+        return self._names.get(name) or base(name).removesuffix(".py")
+
+
+def base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def line(code: CodeType, offset: int) -> int:
+    """Of an instruction; the function's first where it has none."""
+    for begin, end, number in code.co_lines():
+        if begin <= offset < end and number is not None:
+            return number
+    return code.co_firstlineno
+
+
+def frame(modules: Modules, code: CodeType, offset: int) -> str:
+    return plain(f"{modules.of(code)}.{code.co_qualname}({base(code.co_filename)}:{line(code, offset)})")
+
+
+def thing(what: object) -> str:
+    """An object as jstack shows one: where it stands, and its type."""
+    return f"<0x{id(what):016x}> (a {kind(what)})"
+
+
+def plain(text: str) -> str:
+    """On one line, and such that it can be sent."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return text.encode(errors="backslashreplace").decode()
+
+
+def states(activity: ThreadState, waits: list[Wait]) -> tuple[str, str]:
+    """What stands in the thread's header, and its java.lang.Thread.State."""
+    how = waits[0].how if waits else None
+    if activity & ThreadState.SLEEPING:
+        return "waiting on condition", "TIMED_WAITING (sleeping)"
+    if activity & ThreadState.RUNNABLE:
+        return "runnable", "RUNNABLE"
+    limited = "TIMED_WAITING" if activity & ThreadState.WAITING_WITH_TIMEOUT else "WAITING"
+    if how == NOTIFIED:
+        return "in Object.wait()", f"{limited} (on object monitor)"
+    if how == ACQUIRED and limited == "WAITING":
+        return "waiting for monitor entry", "BLOCKED (on object monitor)"
+    return "waiting on condition", f"{limited} (parking)"

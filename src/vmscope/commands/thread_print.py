@@ -1,0 +1,224 @@
+"""Thread.print: the threads, what they execute, which locks they have and wait for; deadlocks."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from vmscope import native
+from vmscope.commands import _layout as layout
+from vmscope.commands._tasks import Task, native_ids
+from vmscope.commands.arguments import Argument
+from vmscope.commands.registry import Command
+from vmscope.tool import properties, sightings
+from vmscope.tool.circles import circles
+from vmscope.tool.sightings import ACQUIRED, ENDED, Sighting, Turns, lock_of
+from vmscope.tool.thread_state import ThreadState, activity, system_call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.commands.registry import Output
+    from vmscope.tool.sightings import Wait
+
+
+class Row:
+    """One thread of the dump."""
+
+    __slots__ = ("daemon", "header", "name", "seen", "state", "still", "task", "waits")
+
+    def __init__(self, seen: Sighting, task: Task, name: str, daemon: bool) -> None:
+        self.seen = seen
+        self.task = task
+        self.name = name
+        self.daemon = daemon
+        call = [] if seen.state == native.thread_state() else system_call(seen.native_id)
+        if len(call) >= 3:
+            task.stack = int(call[-2], 16) & ~0xFFF
+        doing = activity(call, seen.frames[0][0] if seen.frames else None, bool(seen.waits))
+        self.waits: list[Wait] = [] if doing & ThreadState.RUNNABLE else seen.waits
+        self.still = not doing & (ThreadState.RUNNABLE | ThreadState.WAITING_WITH_TIMEOUT)  # until another acts
+        self.header, self.state = layout.states(doing, self.waits)
+
+
+class Dump:
+    """All of it, as of one moment."""
+
+    def __init__(self) -> None:
+        self.turn = Turns()
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        seen = sightings.take(self.turn)
+        self.modules = layout.Modules()
+        self.owners = sightings.owners(seen, self.turn)
+        threading = sys.modules.get("threading")
+        known = {} if threading is None else dict(threading._active)
+        self.rows: list[Row] = []
+        for each in seen:
+            self.turn()
+            if each.frames:
+                thread = known.get(each.ident)
+                task = Task(each.native_id, now)
+                name = task.name or "?" if thread is None else str(thread._name)
+                self.rows.append(Row(each, task, layout.plain(name), thread is None or bool(thread._daemonic)))
+        self.by_state = {row.seen.state: row for row in self.rows}
+        shown = {row.seen.native_id for row in self.rows}
+        self.others = [Task(each, now) for each in native_ids() if each not in shown]
+        own = {each.native_id: each.own for each in seen if each.own}
+        for task in self.others:
+            if task.native_id in own and not task.name.startswith("vmscope "):  # a Python thread of ours
+                task.name = f"vmscope {layout.base(own[task.native_id]).removesuffix('.py')}"
+        self.waiting: dict[int, int] = {}  # how many wait for each lock
+        for row in self.rows:
+            for wait in row.waits:
+                if wait.how == ACQUIRED and wait.what is not None:
+                    self.waiting[id(wait.what)] = self.waiting.get(id(wait.what), 0) + 1
+
+    # -- one thread
+
+    def thread(self, row: Row, beyond: bool) -> str:
+        lines = [self.head(row), f"   java.lang.Thread.State: {row.state}", *self.stack(row)]
+        if beyond:
+            lines += ["", "   Locked ownable synchronizers:"]
+            lines += [f"\t- {layout.thing(lock)}{self.behind(lock)}" for lock in row.seen.beyond] or ["\t- None"]
+        return "\n".join([*lines, "", ""])
+
+    def head(self, row: Row) -> str:
+        seen, task = row.seen, row.task
+        daemon = " daemon" if row.daemon else ""
+        return (
+            f'"{row.name}" #{seen.state}{daemon} prio=5 {self.times(task)} tid=0x{seen.ident:016x} '
+            f"nid=0x{seen.native_id:x} {row.header}  [0x{task.stack:016x}]"
+        )
+
+    def times(self, task: Task) -> str:
+        return f"os_prio={task.nice} cpu={task.cpu / 1e6:.2f}ms elapsed={task.elapsed:.2f}s"
+
+    def stack(self, row: Row) -> list[str]:
+        lines = []
+        for depth, (code, offset) in enumerate(row.seen.frames):
+            lines.append(f"\tat {layout.frame(self.modules, code, offset)}")
+            lines += [f"\t- {self.wait(wait)}" for wait in row.waits if wait.depth == depth]
+            lines += [f"\t- {self.has(row, lock)}" for at, lock in row.seen.has if at == depth]
+        return lines
+
+    def wait(self, wait: Wait) -> str:
+        text = f"{layout.LINES[wait.how]} {layout.thing(wait.what) if wait.what is not None else layout.UNKNOWN}"
+        if wait.how == ACQUIRED and wait.what is not None:
+            owner = self.owner(wait)
+            text += f', held by "{owner.name}" #{owner.seen.state}' if owner is not None else ", owner unknown"
+        return text
+
+    def has(self, row: Row, lock: object) -> str:
+        inner = lock_of(lock)
+        for wait in row.waits:
+            if wait.how == sightings.NOTIFIED and lock_of(wait.what) is inner:
+                return f"locked {layout.thing(wait.what)}"  # which it gives up while it waits, as a JVM's
+        return f"locked {layout.thing(inner)}{self.behind(inner)}"
+
+    def behind(self, lock: object) -> str:
+        count = self.waiting.get(id(lock), 0)
+        return f", waited for by {count} thread{'s' if count > 1 else ''}" if count else ""
+
+    def owner(self, wait: Wait) -> Row | None:
+        """For whom a thread waits, where that is known."""
+        if wait.how == ACQUIRED:
+            seen = self.owners.get(id(wait.what))
+            return None if seen is None else self.by_state.get(seen.state)
+        ident = thread_ident(wait.what)
+        return next((row for row in self.rows if row.seen.ident == ident), None) if ident else None
+
+    # -- all of it
+
+    def write(self, out: Output, beyond: bool) -> None:
+        fixed = properties.fixed()
+        bits = 64 if sys.maxsize > 1 << 32 else 32
+        out.write(
+            f"{time.strftime('%Y-%m-%d %H:%M:%S')}\n"
+            f"Full thread dump {fixed['java.vm.name']} {bits}-Bit VM ({fixed['java.version']} interpreted mode):\n\n"
+        )
+        for row in self.rows:
+            out.write(self.thread(row, beyond))
+            self.turn()
+        for task in self.others:
+            name = layout.plain(task.name)
+            out.write(
+                f'"{name}" {self.times(task)} tid=0x{task.native_id:016x} nid=0x{task.native_id:x} '
+                f"{'runnable' if task.running else 'waiting on condition'}  \n\n"
+            )
+            self.turn()
+        self.write_deadlocks(out)
+
+    def write_deadlocks(self, out: Output) -> None:
+        found = self.deadlocks()
+        for circle in found:
+            out.write(f"\nFound one Java-level deadlock:\n{'=' * 29}\n")
+            for row in circle:
+                out.write(f'"{row.name}":\n  {self.blocked(row)},\n  which is held by "{self.ahead(row).name}"\n\n')
+            out.write(f"Java stack information for the threads listed above:\n{'=' * 51}\n")
+            for row in circle:
+                out.write("\n".join([f'"{row.name}":', *self.stack(row), ""]))
+        if found:
+            out.write(f"\nFound {len(found)} deadlock{'s' if len(found) > 1 else ''}.\n")
+
+    def blocked(self, row: Row) -> str:
+        wait = row.waits[0]
+        at, of = f"0x{id(wait.what):016x}", sightings.kind(wait.what)
+        if wait.how == ACQUIRED:
+            return f"waiting to lock monitor {at} (object {at}, a {of})"
+        return f"waiting for ownable synchronizer {at}, (a {of})"
+
+    def ahead(self, row: Row) -> Row:
+        owner = self.owner(row.waits[0])
+        assert owner is not None
+        return owner
+
+    def links(self) -> dict[int, tuple[int, int]]:
+        """Of each thread that waits for another's lock or end without a time limit: what, and who; by their states."""
+        found = {}
+        for row in self.rows:
+            self.turn()
+            if row.still and row.waits and row.waits[0].how in (ACQUIRED, ENDED):
+                owner = self.owner(row.waits[0])
+                if owner is not None:
+                    found[row.seen.state] = id(row.waits[0].what), owner.seen.state
+        return found
+
+    def deadlocks(self) -> list[list[Row]]:
+        """Circles that a second look finds again: in one the threads may just have been on their way."""
+        links = self.links()
+        found = circles({state: owner for state, (_, owner) in links.items()})
+        if found:
+            again = Dump().links()
+            found = [circle for circle in found if all(links[state] == again.get(state) for state in circle)]
+        return [[self.by_state[state] for state in circle] for circle in found]
+
+
+def thread_ident(what: object) -> int | None:
+    """Of a threading.Thread."""
+    threading = sys.modules.get("threading")
+    if threading is None or not issubclass(type(what), threading.Thread):
+        return None
+    ident: int | None = vars(what).get("_ident")
+    return ident
+
+
+def run(out: Output, l: bool, e: bool) -> None:  # noqa: E741
+    Dump().write(out, l)
+
+
+COMMANDS = (
+    Command(
+        "Thread.print",
+        "All threads: what they execute, which locks they have and wait for, and deadlocks.",
+        run,
+        impact="Medium: Depends on the number of threads.",
+        arguments=(
+            Argument("-e", "Show the tasks of event loops, and greenlets.", "BOOLEAN", default="false"),
+            Argument(
+                "-l",
+                "Show the locks that a thread has and no frame of it is seen to have taken.",
+                "BOOLEAN",
+                default="false",
+            ),
+        ),
+    ),
+)

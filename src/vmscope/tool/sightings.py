@@ -1,0 +1,278 @@
+"""All threads as of one moment: what each executes, which locks it is seen to have, which one it waits for.
+
+The moment is short: what to keep of which frame is worked out beforehand from a first look, and what it means is worked
+out afterwards. A lock is seen where a `with` block holds it, where a frame of `threading` is about it, where a call
+names it, and where locks know all of that themselves (locks.py).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from types import FunctionType
+
+from vmscope import native
+from vmscope.tool.frames import below, is_own
+from vmscope.tool.waits import Plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import CodeType, FrameType
+    from typing import Any
+
+    from vmscope.native import MonitorLock
+
+LIMIT = 1024  # frames of one thread
+PIECE = 100_000  # ns: so long at most before other threads get their turn
+REST = 50e-6  # s: so long that one of them takes it
+OWNER = re.compile(r"owner=(\d+) count=(\d+)")  # as an RLock says of itself
+
+# What waits within `threading` and its like, and for what: for itself to be notified, or for something of its own.
+NOTIFIED, ENDED = "notified", "ended"
+KNOWN = (
+    ("threading", "Condition", "wait", NOTIFIED),
+    ("threading", "Event", "wait", ENDED),
+    ("threading", "Semaphore", "acquire", ENDED),
+    ("threading", "Barrier", "wait", ENDED),
+    ("threading", "Thread", "join", ENDED),
+    ("threading", "Thread", "_wait_for_tstate_lock", ENDED),  # up to 3.12
+    ("queue", "Queue", "get", ENDED),
+    ("queue", "Queue", "put", ENDED),
+    ("queue", "Queue", "join", ENDED),
+    ("concurrent.futures._base", "Future", "result", ENDED),
+    ("concurrent.futures._base", "Future", "exception", ENDED),
+)
+ACQUIRED = "acquired"  # a lock, to get it
+
+
+class Wait:
+    """At so many frames from the innermost, for this; None where it cannot be told."""
+
+    __slots__ = ("depth", "how", "what")
+
+    def __init__(self, depth: int, how: str, what: object) -> None:
+        self.depth = depth
+        self.how = how
+        self.what = what
+
+
+class Sighting:
+    """One thread. `frames` are (code, offset), the innermost first, without vmscope's own."""
+
+    __slots__ = ("beyond", "frames", "has", "ident", "native_id", "own", "state", "waits")
+
+    def __init__(self, state: int, ident: int, native_id: int) -> None:
+        self.state = state
+        self.ident = ident
+        self.native_id = native_id
+        self.own = ""  # the file that it executes, if that is nothing but vmscope
+        self.frames: list[tuple[CodeType, int]] = []
+        self.waits: list[Wait] = []  # if it waits at all, which the code alone does not tell; the innermost first
+        self.has: list[tuple[int, object]] = []  # (depth, lock): in `with` blocks
+        self.beyond: list[object] = []  # locks that it has and no frame is seen to have taken
+
+    def lets_go(self) -> object:
+        """The lock that it has given up as long as it waits to be notified."""
+        for wait in self.waits:
+            if wait.how == NOTIFIED:
+                return lock_of(wait.what)
+        return None
+
+
+class Turns:
+    """Called often, it lets other threads run when the last time was a while ago."""
+
+    def __init__(self) -> None:
+        self._since = time.perf_counter_ns()
+
+    def __call__(self) -> None:
+        if time.perf_counter_ns() - self._since > PIECE:
+            time.sleep(REST)
+            self._since = time.perf_counter_ns()
+
+
+def take(turn: Callable[[], None]) -> list[Sighting]:
+    """Every thread that has a state here, the oldest first."""
+    look = Look()
+    picture = native.Picture(look.kinds)
+    picture.take(LIMIT)
+    for code, offset, innermost in picture.places():
+        turn()
+        plan = look.plan(code, offset, innermost)
+        if plan.slots:
+            picture.want(code, offset, innermost, plan.slots)
+    picture.clear()
+    picture.take(LIMIT)
+    found = []
+    for at, (state, ident, native_id, _) in enumerate(picture.threads()):
+        turn()
+        found.append(look.at(Sighting(state, ident, native_id), picture.frames(at)))
+    picture.clear()
+    add_noted(found, turn)
+    return found
+
+
+class Look:
+    """What there is to know of code and types while threads are looked at."""
+
+    def __init__(self) -> None:
+        self.kinds = kinds()
+        self._roles = roles()
+        self._library = {code.co_filename for code, _ in self._roles.values()}
+        self._plans: dict[tuple[int, int, bool], Plan] = {}
+
+    def plan(self, code: CodeType, offset: int, innermost: bool) -> Plan:
+        plan = Plan(code, offset, innermost, id(code) in self._roles)
+        self._plans[id(code), offset, innermost] = plan
+        return plan
+
+    def at(self, seen: Sighting, frames: list[tuple[CodeType, int, tuple[object, ...]]]) -> Sighting:
+        within = True  # what the frame called is the library's: so it still waits, if it does
+        for at, (code, offset, kept) in enumerate(frames):
+            if is_own(code):
+                continue
+            depth = len(seen.frames)
+            seen.frames.append((code, offset))
+            plan = self._plans.get((id(code), offset, at == 0))
+            if plan is not None and len(kept) == len(plan.slots):
+                if within:
+                    self._add_wait(seen, depth, code, plan, kept)
+                self._add_has(seen, depth, plan, kept)
+            within = within and code.co_filename in self._library
+        if frames and not seen.frames:
+            seen.own = frames[-1][0].co_filename
+        return seen
+
+    def _add_wait(self, seen: Sighting, at: int, code: CodeType, plan: Plan, kept: tuple[object, ...]) -> None:
+        what = plan.wait.find(kept) if plan.wait is not None else None
+        role = self._roles[id(code)][1] if plan.own else None
+        if (plan.waits or what is not None) and (role is None or (role == NOTIFIED and what is kept[0])):
+            if issubclass(type(what), self.kinds):
+                seen.waits.append(Wait(at, ACQUIRED, lock_of(what)))
+            elif what is not None and kind(what) == "_queue.SimpleQueue":
+                seen.waits.append(Wait(at, ENDED, what))
+            elif plan.waits:
+                seen.waits.append(Wait(at, ACQUIRED, None))
+        elif role is not None and not any(wait.what is kept[0] for wait in seen.waits):
+            seen.waits.append(Wait(at, role, kept[0]))
+
+    def _add_has(self, seen: Sighting, at: int, plan: Plan, kept: tuple[object, ...]) -> None:
+        for block in reversed(plan.blocks):
+            lock = kept[block.at]
+            if lock is None and block.source is not None:
+                lock = block.source.find(kept)
+            if lock is not None and issubclass(type(lock), self.kinds):
+                seen.has.append((at, lock))
+
+
+def add_noted(found: list[Sighting], turn: Callable[[], None]) -> None:
+    """What locks that know their owners have noted, where there are such; the frames are those of now."""
+    monitors = getattr(vars(sys.modules.get("threading", sys)).get("Lock"), "monitors", None)
+    if monitors is None:
+        return
+    frames = sys._current_frames()
+    threads = sys.modules["vmscope.tool.threads"]._known
+    for seen in found:
+        turn()
+        contended = getattr(threads.get(seen.state), "contended", None)
+        if issubclass(type(contended), native.MonitorLock) and not any(wait.what is contended for wait in seen.waits):
+            seen.waits.insert(0, Wait(0, ACQUIRED, contended))  # the twin waits in a frame of its own
+        there = {id(lock_of(lock)) for _, lock in seen.has}
+        for lock in monitors.held(seen.state):
+            if id(lock) not in there:
+                depth = taken_at(lock, seen, frames.get(seen.ident))
+                if depth >= 0:
+                    seen.has.append((depth, lock))
+                else:
+                    seen.beyond.append(lock)
+
+
+def taken_at(lock: MonitorLock, seen: Sighting, frame: FrameType | None) -> int:
+    """The depth of the frame that took it; -1 where that has returned."""
+    theirs = (each for each in below(frame) if not is_own(each.f_code))
+    for depth, (each, (code, _)) in enumerate(zip(theirs, seen.frames, strict=False)):
+        if each.f_code is not code:
+            break
+        if lock.taken_in(each):
+            return depth
+    return -1
+
+
+# -- locks
+
+
+def kinds() -> tuple[type, ...]:
+    """The types of locks that there are; none is imported for it."""
+    import _thread
+
+    found: list[type] = [_thread.LockType, type(_thread.RLock()), native.MonitorLock]
+    for name in ("Condition", "Semaphore", "_RLock"):
+        each = vars(sys.modules.get("threading", sys)).get(name)
+        if isinstance(each, type):
+            found.append(each)
+    return tuple(found)
+
+
+def kind(thing: object) -> str:
+    """Its type, in full."""
+    of = type(thing)
+    return f"{of.__module__}.{of.__qualname__}"
+
+
+def lock_of(thing: object) -> Any:
+    """Of a condition, its lock."""
+    threading = sys.modules.get("threading")
+    if threading is not None and issubclass(type(thing), threading.Condition):
+        return vars(thing).get("_lock")
+    return thing
+
+
+def owners(seen: Iterable[Sighting], turn: Callable[[], None]) -> dict[int, Sighting]:
+    """Who has each lock that is seen, by the lock's id."""
+    found: dict[int, Sighting] = {}
+    idents, states = {}, {}
+    asked: dict[int, Any] = {}
+    for each in seen:
+        turn()
+        idents[each.ident] = states[each.state] = each
+        released = each.lets_go()
+        for lock in [*(lock for _, lock in each.has), *each.beyond]:
+            lock = lock_of(lock)
+            if lock is not released:
+                found[id(lock)] = each
+        for wait in each.waits:
+            if wait.how == ACQUIRED:
+                asked[id(wait.what)] = wait.what
+    for number, lock in asked.items():
+        turn()
+        monitor = issubclass(type(lock), native.MonitorLock)
+        owner = states.get(lock.owner) if monitor else idents.get(owner_ident(lock))
+        if owner is not None:
+            owner = found.setdefault(number, owner)
+            if not any(lock_of(had) is lock for had in [*(had for _, had in owner.has), *owner.beyond]):
+                owner.beyond.append(lock)
+    return found
+
+
+def owner_ident(lock: Any) -> int:
+    """The ident of the thread that has it; 0 where nobody has it, or where it cannot be told."""
+    if kind(lock) == "_thread.RLock":
+        match = OWNER.search(repr(lock))
+        return int(match[1]) if match else 0
+    if kind(lock) == "threading._RLock":
+        return vars(lock).get("_owner") or 0
+    return 0
+
+
+def roles() -> dict[int, tuple[CodeType, str]]:
+    """How those of KNOWN that are imported wait, by the id of their code."""
+    found = {}
+    for module, of, name, how in KNOWN:
+        there = sys.modules.get(module)
+        method = None if there is None else vars(vars(there).get(of, object)).get(name)
+        method = getattr(method, "__wrapped__", method)
+        if isinstance(method, FunctionType):
+            found[id(method.__code__)] = method.__code__, how
+    return found

@@ -1,0 +1,349 @@
+"""Thread.print: jstack's layout, with Python's threads, frames and locks."""
+
+from __future__ import annotations
+
+import _queue
+import io
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+
+import pytest
+
+from tests.support import PATIENCE
+from vmscope import commands
+
+HEADER = re.compile(
+    r'"(?P<name>.*)" #(?P<number>\d+) (?P<daemon>daemon )?prio=\d+ os_prio=-?\d+ cpu=(?P<cpu>[\d.]+)ms '
+    r"elapsed=(?P<elapsed>[\d.]+)s tid=0x(?P<tid>[0-9a-f]{16}) nid=0x(?P<nid>[0-9a-f]+) "
+    r"(?P<doing>.*?)  \[0x[0-9a-f]{16}\]"
+)
+
+
+def dump(arguments: str = "") -> str:
+    out = io.StringIO()
+    commands.execute(f"Thread.print {arguments}", out)
+    return out.getvalue()
+
+
+def section(text: str, name: str) -> str:
+    """What a dump says of one thread, without its header."""
+    [found] = [part for part in text.split("\n\n") if part.startswith(f'"{name}" #')]
+    return found.partition("\n")[2]
+
+
+class Threads:
+    def __init__(self) -> None:
+        self.made: list[threading.Thread] = []
+        self.release: list[Callable[[], object]] = []
+
+    def start(self, target: Callable[..., object], *arguments: object, name: str | None = None) -> threading.Thread:
+        thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
+        self.made.append(thread)
+        thread.start()
+        return thread
+
+    def end(self) -> None:
+        for each in self.release:
+            each()
+        for thread in self.made:
+            thread.join(PATIENCE)
+            assert not thread.is_alive(), thread.name
+
+
+@pytest.fixture
+def threads() -> Iterator[Threads]:
+    threads = Threads()
+    yield threads
+    threads.end()
+
+
+def until(name: str, *wanted: str, arguments: str = "") -> str:
+    """The section of a thread, as soon as it shows what is wanted."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        text = dump(arguments)
+        if f'"{name}" #' in text and all(each in section(text, name) for each in wanted):
+            return text
+        assert time.monotonic() < deadline, text
+        time.sleep(0.01)
+
+
+def shown(thing: object) -> str:
+    kind = type(thing)
+    return f"<0x{id(thing):016x}> (a {kind.__module__}.{kind.__qualname__})"
+
+
+def test_the_layout(threads: Threads) -> None:
+    over = threading.Event()
+    threads.release.append(over.set)
+    thread = threads.start(over.wait, name='odd "name"\n\udc80')
+    text = until('odd "name"\\n\\udc80', "threading.Event")
+    lines = text.split("\n")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", lines[0])
+    assert re.fullmatch(r"Full thread dump CPython 64-Bit VM \(3\.\d+\.\d+ interpreted mode\):", lines[1])
+    heads = {match["name"]: match for match in map(HEADER.fullmatch, lines) if match}
+    head = heads['odd "name"\\n\\udc80']
+    assert (head["daemon"], heads["MainThread"]["daemon"]) == ("daemon ", None)
+    assert (int(head["tid"], 16), int(head["nid"], 16)) == (thread.ident, thread.native_id)
+    assert float(heads["MainThread"]["cpu"]) > 0
+    assert float(heads["MainThread"]["elapsed"]) >= float(head["elapsed"])
+    own = section(text, "MainThread").split("\n")
+    assert own[0] == "   java.lang.Thread.State: RUNNABLE"
+    assert own[1].startswith(f"\tat {__name__}.dump(test_thread_print.py:"), "vmscope's own frames are left out"
+    assert (
+        section(text, 'odd "name"\\n\\udc80').split("\n")[0] == "   java.lang.Thread.State: WAITING (on object monitor)"
+    )
+    assert text.encode().endswith(b"\n")
+
+
+def test_events_queues_semaphores_and_futures(threads: Threads) -> None:
+    event, things, items = threading.Event(), queue.Queue[int](), _queue.SimpleQueue[int]()
+    semaphore, future, barrier = threading.Semaphore(0), Future[int](), threading.Barrier(2)
+    threads.release += [
+        event.set,
+        lambda: things.put(1),
+        lambda: items.put(1),
+        semaphore.release,
+        lambda: future.set_result(1),
+        barrier.abort,
+    ]
+
+    def meet() -> None:
+        try:
+            barrier.wait()
+        except threading.BrokenBarrierError:
+            return
+
+    def get() -> int:
+        return items.get()
+
+    threads.start(event.wait, name="event")
+    threads.start(things.get, name="queue")
+    threads.start(get, name="simple")
+    threads.start(semaphore.acquire, name="semaphore")
+    threads.start(future.result, name="future")
+    threads.start(meet, name="barrier")
+    first = threads.start(event.wait, 1000, name="timed")
+    threads.start(first.join, name="join")
+    for name, what in (
+        ("event", event),
+        ("queue", things),
+        ("semaphore", semaphore),
+        ("future", future),
+        ("barrier", barrier),
+    ):
+        text = until(name, f"- parking to wait for  {shown(what)}", "- waiting on <", "a threading.Condition)")
+        assert "State: WAITING (on object monitor)" in section(text, name)
+    text = until("simple", f"- parking to wait for  {shown(items)}")
+    assert "State: WAITING (parking)" in section(text, "simple")
+    text = until("timed", f"- parking to wait for  {shown(event)}")
+    assert "State: TIMED_WAITING (on object monitor)" in section(text, "timed")
+    text = until("join", f"- parking to wait for  {shown(first)}")
+    assert "State: WAITING (parking)" in section(text, "join")
+    assert "deadlock" not in text
+
+
+class Bank:
+    def __init__(self) -> None:
+        self.first, self.second = threading.Lock(), threading.RLock()
+        self.over = threading.Event()
+
+    def hold(self) -> None:
+        with self.first, self.second:
+            self.over.wait(PATIENCE)
+
+    def enter(self) -> None:
+        with self.first:
+            pass
+
+    def call(self) -> None:
+        self.second.acquire()
+        self.second.release()
+
+    def limited(self) -> None:
+        self.second.acquire(timeout=PATIENCE)
+        self.second.release()
+
+
+def test_owners_and_waiters(threads: Threads) -> None:
+    bank = Bank()
+    threads.release.append(bank.over.set)
+    threads.start(bank.hold, name="holder")
+    until("holder", "threading.Event")
+    for name in ("enter", "call", "limited"):
+        threads.start(getattr(bank, name), name=name)
+    first, second = shown(bank.first), shown(bank.second)
+    held = re.escape(', held by "holder" #')
+    text = until("enter", f"- waiting to lock {first}, held by")
+    assert "State: BLOCKED (on object monitor)" in section(text, "enter")
+    text = until("call", f"- waiting to lock {second}, held by")
+    assert re.search(rf"- waiting to lock {re.escape(second)}{held}\d+\n", section(text, "call"))
+    text = until("limited", "State: TIMED_WAITING (parking)", f"- waiting to lock {second}, held by")
+    text = until("holder", f"- locked {first}, waited for by 1 thread", f"- locked {second}, waited for by 2 threads")
+    assert "deadlock" not in text
+
+
+def test_a_lock_whose_owner_cannot_be_told(threads: Threads) -> None:
+    bank = Bank()
+    bank.first.acquire()
+    threads.release.append(bank.first.release)
+    threads.start(bank.enter, name="enter")
+    until("enter", f"- waiting to lock {shown(bank.first)}, owner unknown\n")
+
+
+def test_locks_beyond_frames(threads: Threads) -> None:
+    bank = Bank()
+
+    def keep() -> None:
+        bank.second.acquire()
+        bank.over.wait(PATIENCE)
+        bank.second.release()
+
+    threads.release.append(bank.over.set)
+    threads.start(keep, name="keeper")
+    until("keeper", "threading.Event")
+    threads.start(bank.call, name="call")
+    text = until("call", f'{shown(bank.second)}, held by "keeper"', arguments="-l")
+    after = text.partition('"keeper" #')[2].split("\n\n")[1]
+    assert after == f"   Locked ownable synchronizers:\n\t- {shown(bank.second)}, waited for by 1 thread"
+    assert "Locked ownable" not in dump()
+
+
+def test_a_condition_is_given_up_by_who_waits(threads: Threads) -> None:
+    condition, bank = threading.Condition(), Bank()
+
+    def wait() -> None:
+        with condition:
+            condition.wait(PATIENCE)
+
+    def notify() -> None:
+        with condition:
+            condition.notify_all()
+
+    threads.release.append(notify)
+    threads.start(wait, name="wait")
+    text = until("wait", f"- waiting on {shown(condition)}", f"- locked {shown(condition)}")
+    with condition:  # nobody has it
+        threads.start(notify, name="notify")
+        text = until("notify", "- waiting to lock")
+        assert 'held by "wait"' not in text
+        assert f'- waiting to lock {shown(vars(condition)["_lock"])}, held by "MainThread"' in section(text, "notify")
+    del bank
+
+
+def test_deadlocks_are_found_and_confirmed() -> None:
+    code = """
+import sys, threading, time
+from vmscope import commands
+a, b, c = threading.Lock(), threading.RLock(), threading.Lock()
+ready = threading.Barrier(3)
+def cross(one, two):
+    with one:
+        ready.wait()
+        with two:
+            pass
+for name, locks in (("ann", (a, b)), ("bob", (b, c)), ("cid", (c, a))):
+    threading.Thread(target=cross, args=locks, name=name, daemon=True).start()
+itself = threading.Lock()
+def twice():
+    with itself:
+        with itself:
+            pass
+threading.Thread(target=twice, name="eve", daemon=True).start()
+import io
+deadline = time.monotonic() + 30
+while time.monotonic() < deadline:
+    out = io.StringIO()
+    commands.execute("Thread.print", out)
+    if "Found 2 deadlocks." in out.getvalue():
+        break
+    time.sleep(0.05)
+print(out.getvalue(), flush=True)
+import os
+os._exit(0)
+"""
+
+    text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert text.count("Found one Java-level deadlock:\n=============================\n") == 2
+    for name, next_ in (("ann", "bob"), ("bob", "cid"), ("cid", "ann"), ("eve", "eve")):
+        assert re.search(
+            rf'"{name}":\n  waiting to lock monitor (0x[0-9a-f]+) \(object \1, a _thread.R?[lL]ock\),\n'
+            rf'  which is held by "{next_}"\n',
+            text,
+        )
+    assert text.count("Java stack information for the threads listed above:") == 2
+    assert "\nFound 2 deadlocks.\n" in text
+
+
+def test_threads_that_come_and_go(threads: Threads) -> None:
+    over = threading.Event()
+    threads.release.append(over.set)
+
+    def busy() -> None:
+        while not over.is_set():
+            thread = threading.Thread(target=sorted, args=([3, 1, 2],))
+            thread.start()
+            thread.join()
+
+    for _ in range(3):
+        threads.start(busy)
+    for _ in range(30):
+        for line in dump("-l -e").split("\n"):
+            assert not line.startswith('"') or " nid=0x" in line or line.endswith('":')
+    assert not any(isinstance(each, threading._DummyThread) for each in threading.enumerate())
+
+
+def test_locks_that_know_their_owners() -> None:
+    """Once an environment has asked for them, a lock that was taken without a `with` block has an owner too."""
+    code = """
+import io, threading, time
+from vmscope import commands
+lock, over = threading.Lock(), threading.Event()
+def take():
+    lock.acquire()
+def hold():
+    lock.acquire()
+    over.wait()
+    lock.release()
+def kept():
+    take()
+    over.wait()
+    lock.release()
+def dump(target):
+    over.clear()
+    holder = threading.Thread(target=target, name="holder")
+    holder.start()
+    while not lock.locked():
+        time.sleep(0.001)
+    waiter = threading.Thread(target=take, name="waiter")
+    waiter.start()
+    while True:
+        out = io.StringIO()
+        commands.execute("Thread.print -l", out)
+        if "waiting to lock" in out.getvalue():
+            break
+        time.sleep(0.01)
+    over.set()
+    holder.join()
+    waiter.join()
+    lock.release()
+    print(out.getvalue())
+    print("@@")
+dump(hold)
+dump(kept)
+"""
+    command = [sys.executable, "-m", "vmscope", "run", "-pyagent:vmscope.agents.locks", "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    held, kept, _ = run.stdout.split("@@")
+    for text in (held, kept):
+        assert re.search(r'- waiting to lock <0x[0-9a-f]+> \(a threading.Lock\), held by "holder" #\d+\n', text)
+    [at] = list(re.finditer(r"\n\t- locked (<.*> \(a threading.Lock\)), waited for by 1 thread\n", held))
+    assert held[: at.start()].rpartition("\n")[2].startswith("\tat <string>.hold(")
+    beyond = re.search(r"Locked ownable synchronizers:\n\t- <.*> \(a threading.Lock\), waited for by 1 thread\n", kept)
+    assert beyond is not None

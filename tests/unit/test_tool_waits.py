@@ -1,0 +1,200 @@
+"""What code alone tells: the `with` blocks around an instruction, and whose method is called."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from vmscope.tool import waits
+from vmscope.tool.waits import GLOBALS, Plan
+
+LOCK = threading.Lock()
+
+
+class Owner:
+    """Locks in every kind of place."""
+
+    shared = threading.RLock()
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.__hidden = threading.RLock()
+        self.many = {"a": threading.Lock()}
+
+    def blocks(self, tell: Callable[[], None]) -> list[Any]:
+        local = threading.Lock()
+        for _ in range(2):
+            with self.lock, self.__hidden:
+                try:
+                    with local:
+                        pass
+                    with LOCK:
+                        tell()
+                finally:
+                    with self.many["a"]:
+                        pass
+        return [self.lock, self.__hidden, LOCK]
+
+    def cells(self, tell: Callable[[], None]) -> list[Any]:
+        local = threading.Lock()
+
+        def inner() -> list[Any]:
+            with local, Owner.shared:
+                tell()
+            return [local, Owner.shared]
+
+        return inner()
+
+    def subscript(self, tell: Callable[[], None]) -> list[Any]:
+        with self.many["a"]:
+            tell()
+        return [None]
+
+    def handler(self, tell: Callable[[], None]) -> list[Any]:
+        try:
+            with LOCK:
+                raise LookupError
+        except LookupError:
+            with self.lock:
+                tell()
+        return [self.lock]
+
+    def generator(self, tell: Callable[[], None]) -> list[Any]:
+        def values() -> Any:
+            with self.lock:
+                tell()
+                yield 1
+
+        return [*values()] and [self.lock]
+
+
+def kept(frame: FrameType, slots: tuple[int, ...]) -> tuple[object, ...]:
+    from vmscope.native import picture
+
+    return picture.kept(frame, slots)
+
+
+@pytest.mark.parametrize("name", ["blocks", "cells", "subscript", "handler", "generator"])
+def test_blocks_around_an_instruction(name: str) -> None:
+    found: list[list[object]] = []
+
+    def tell() -> None:
+        frame = sys._getframe(1)
+        plan = Plan(frame.f_code, frame.f_lasti, False, False)
+        values = kept(frame, plan.slots)
+        found.append([block.source.find(values) if block.source else None for block in plan.blocks])
+
+    expected = getattr(Owner(), name)(tell)
+    assert found
+    assert all(each == expected for each in found)
+
+
+class Told:
+    """Has every method that blocks, and tells by whose frame it was called."""
+
+    def __init__(self) -> None:
+        self.found: list[object] = []
+        self.inner = self
+
+    def acquire(self, *_: object, **__: object) -> bool:
+        frame = sys._getframe(1)
+        plan = Plan(frame.f_code, frame.f_lasti, True, False)
+        self.found.append(plan.wait.find(kept(frame, plan.slots)) if plan.wait else None)
+        return plan.waits
+
+    get = join = acquire
+
+    def other(self, *_: object, **__: object) -> bool:
+        frame = sys._getframe(1)
+        return Plan(frame.f_code, frame.f_lasti, True, False).waits
+
+    def __enter__(self) -> bool:
+        return self.acquire() and False
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+TOLD = Told()
+
+
+def test_calls() -> None:
+    told = Told()
+    found = [told.acquire()]
+    found.append(told.acquire(True, timeout=sum([1, 2])))
+    found.append(told.inner.inner.get(block=True))
+    found.append(TOLD.acquire(1))
+    for _ in range(100):  # as the interpreter has it once it is warm
+        del told.found[3:]
+        told.acquire()
+    assert found == [True] * 4
+    assert (told.found, TOLD.found) == ([told] * 4, [TOLD])
+    told.acquire()
+    after = told.other()
+    within = told.other(told.join)
+    assert not after, "what was called before is not what is called"
+    assert not within
+
+
+def test_what_a_with_block_enters() -> None:
+    def enters() -> Plan:
+        code = enters_code.__code__
+        [begin] = [begin for begin, end, handler, _ in waits.entries(code) if code.co_code[handler + 2 :][:1]][:1]
+        return Plan(code, begin - 2, True, False)
+
+    def enters_code() -> None:
+        with TOLD:
+            pass
+
+    plan = enters()
+    assert plan.waits
+    assert plan.wait is not None
+    assert (plan.wait.slot, plan.wait.attributes) == (GLOBALS, ("TOLD",))
+
+
+def test_a_method_that_is_called_by_another_name() -> None:
+    lock = threading.RLock()
+    source = waits.Source(0, ())
+    source.method = True
+    assert source.find((lock.acquire,)) is lock
+    assert source.find((lock.release,)) is None
+    assert source.find((len,)) is None
+    assert source.find((None,)) is None
+
+
+class Slots:
+    __slots__ = ("here", "missing")
+
+    def __init__(self) -> None:
+        self.here = 1
+
+
+class Asks:
+    """Nothing of the program runs to look at it."""
+
+    def __init__(self) -> None:
+        self.plain = 2
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+    @property
+    def computed(self) -> int:
+        raise AssertionError
+
+
+def test_attributes_without_running_anything() -> None:
+    assert waits.attribute(Slots(), "here") == 1
+    assert waits.attribute(Slots(), "missing") is None
+    assert waits.attribute(Asks(), "plain") == 2
+    assert waits.attribute(Asks(), "absent") is None
+    assert type(waits.attribute(Asks(), "computed")) is property
+    assert waits.attribute(Owner, "shared") is Owner.shared
+    assert waits.attribute(Owner(), "shared") is Owner.shared
+    assert waits.attribute(sys.modules[__name__], "LOCK") is LOCK
+    assert waits.attribute(None, "anything") is None
