@@ -149,6 +149,11 @@ class JVM(Child):
             self.kill()
             raise
 
+    def kill(self) -> None:
+        """SIGKILL, and what a JVM that was asked leaves behind then."""
+        super().kill()
+        Path(f"/tmp/.java_pid{self.pid}").unlink(missing_ok=True)
+
     def collect(self, times: int = 1) -> None:
         """Full collections, by jcmd: what moves its sun.gc counters at a moment of the test's choice."""
         for _ in range(times):

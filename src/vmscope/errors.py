@@ -117,6 +117,10 @@ class InsecureSocket(AttachError, PermissionError):
     """A socket that another user could have put there, or that another process answers: nothing was sent to it."""
 
 
+class RequestError(AttachError, ValueError):
+    """What is asked of a process does not fit into the attach protocol."""
+
+
 class OperationFailed(VMScopeError, RuntimeError):
     """The process answered, and what was asked of it failed: `status` is the protocol's, the message its own."""
 

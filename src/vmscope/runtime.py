@@ -12,6 +12,7 @@ from _thread import RLock
 from vmscope import __version__, later, native
 from vmscope import flags as vm_flags
 from vmscope.counters import identity
+from vmscope.counters.kinds import Counter
 from vmscope.counters.registry import REGISTRY
 from vmscope.counters.standard import Standard
 from vmscope.errors import DiskFull, OptionError, VMScopeError
@@ -32,10 +33,14 @@ class Status:
 
     `running`; `path` of the region's file or None; `reason` why there is none, or ""; `capacity`, `used` and
     `overflow` in bytes; `flags`, the VM options in force; `implementation`, "c" or "python"; `fatal_path`,
-    whether a crash saves the region where asked and unlinks its file (the Python twin cannot).
+    whether a crash saves the region where asked and unlinks its file (the Python twin cannot); `agent_errors`, how
+    often code of an agent has raised (the counters `vmscope.agents.errors` say which).
     """
 
-    __slots__ = ("capacity", "fatal_path", "flags", "implementation", "overflow", "path", "reason", "running", "used")
+    __slots__ = (
+        "agent_errors", "capacity", "fatal_path", "flags", "implementation", "overflow", "path", "reason", "running",
+        "used",
+    )  # fmt: skip
 
     def __init__(self, vm: VirtualMachine) -> None:
         region = vm.region
@@ -48,6 +53,8 @@ class Status:
         self.flags = vm.flags
         self.implementation = native.IMPLEMENTATION
         self.fatal_path = native.is_armed()
+        errors = REGISTRY.get("vmscope.agents.errors")
+        self.agent_errors = errors.value if type(errors) is Counter else 0
         if vm.survived():
             self.path = None
             self.reason = "a fatal signal took the file away, and the program went on: stop() and start() again"
@@ -126,10 +133,13 @@ class VirtualMachine:
             self._start_mirror(region)
         self._start_sampler(region)
 
-    def load_agents(self) -> None:
-        """Loads the agents that the options name, before the program begins. AgentError, and then nothing runs on."""
+    def load_agents(self, *, shown: bool = False) -> None:
+        """Loads the agents that the options name, before the program begins. AgentError, and then nothing runs on.
+
+        `shown`: standard error is that of who named them, and shows what goes wrong in them later.
+        """
         try:
-            self._load_agents(early=True)
+            self._load_agents(early=True, shown=shown)
         except BaseException:
             self.stop()
             raise
@@ -139,7 +149,7 @@ class VirtualMachine:
         self._set_flags(vm_flags.parse(()))
         self.load_agents()
 
-    def _load_agents(self, early: bool) -> None:
+    def _load_agents(self, early: bool, shown: bool = False) -> None:
         """Nobody who names no agent pays for `tool`; nobody holds the lock while an agent's code runs."""
         named = self.flags.agents[self._inherited :]
         self._inherited = self.flags.inherited
@@ -147,7 +157,7 @@ class VirtualMachine:
             from vmscope.tool import agents
 
             if early:
-                agents.start(named)
+                agents.start(named, shown=shown)
             else:
                 agents.attach(named)
 

@@ -303,6 +303,63 @@ def test_an_unload_that_raises_is_logged(folder: Path) -> None:
     assert errors.endswith("ValueError: at the end\n")
 
 
+FAILING = """
+from vmscope import tool
+def agent_on_load(vm, options):
+    env = vm.get_env()
+    env.set_event_callbacks({tool.Event.DATA_DUMP_REQUEST: lambda env: 1 / 0})
+    env.set_event_notification_mode(True, tool.Event.DATA_DUMP_REQUEST)
+agent_on_attach = agent_on_load
+"""
+TWELVE_DUMPS = """
+import vmscope
+from vmscope import tool
+for _ in range(12):
+    tool.vm().post(tool.Event.DATA_DUMP_REQUEST)
+vmscope.start()
+print(vmscope.status().agent_errors)
+for name in ("vmscope.agents.errors", "vmscope.agents.disabled"):
+    counter = vmscope.counter(name, units=vmscope.Units.EVENTS)
+    print(counter.value, counter.labels(agent="failing", at="DATA_DUMP_REQUEST").value, flush=True)
+"""
+COUNTED = ["10", "10 10", "1 1"]
+
+
+@pytest.mark.parametrize("first", ["", "import logging", "import logging; logging.getLogger('vmscope')"])
+def test_what_goes_wrong_in_an_agent_is_counted_and_never_printed(folder: Path, first: str) -> None:
+    (folder / "failing.py").write_text(FAILING)
+    code = f"{first}\nfrom vmscope import tool\ntool.load_agent('failing')\n{TWELVE_DUMPS}"
+    assert python(folder, code) == (0, COUNTED, "")
+
+
+@pytest.mark.parametrize(
+    "first", ["", "import logging; logging.getLogger('vmscope').addHandler(logging.NullHandler())"]
+)
+def test_under_vmscope_run_it_is_shown(folder: Path, first: str) -> None:
+    (folder / "failing.py").write_text(FAILING)
+    status, lines, errors = vmscope(folder, "-pyagent:failing", "-c", f"{first}\n{TWELVE_DUMPS}")
+    assert (status, lines) == (0, COUNTED)
+    assert errors.count("agent failing: its callback for DATA_DUMP_REQUEST raised") == 10
+    assert errors.count("ZeroDivisionError") == 10
+
+
+@pytest.mark.parametrize("logger", ["", "vmscope", "vmscope.tool"])
+def test_a_program_s_own_logging_is_told_once(folder: Path, logger: str) -> None:
+    (folder / "failing.py").write_text(FAILING)
+    configured = f"""
+import logging, sys
+handler = logging.StreamHandler(sys.stdout)
+handler.setFormatter(type("Short", (logging.Formatter,), {{"formatException": lambda *_: ""}})("log %(name)s"))
+logging.getLogger({logger!r}).addHandler(handler)
+"""
+    for how in (
+        vmscope(folder, "-pyagent:failing", "-c", configured + TWELVE_DUMPS),
+        python(folder, f"{configured}\nfrom vmscope import tool\ntool.load_agent('failing')\n{TWELVE_DUMPS}"),
+    ):
+        assert how[2] == ""
+        assert [line for line in how[1] if line] == ["log vmscope.tool"] * 10 + COUNTED
+
+
 def test_what_ran_before_may_have_used_the_interface(folder: Path) -> None:
     (folder / "sitecustomize.py").write_text("from vmscope import tool; tool.vm()")
     variables = {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}

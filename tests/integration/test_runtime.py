@@ -90,7 +90,7 @@ def test_the_life_of_a_region(implementation: str) -> None:
 
 def test_status_shows_itself() -> None:
     (answer,) = answers("vmscope.start('-XX:-UsePerfData')\nanswer(text=repr(vmscope.status()))")
-    assert answer["text"].startswith("<vmscope.Status capacity=0 ")
+    assert answer["text"].startswith("<vmscope.Status agent_errors=0 capacity=0 ")
     assert "path=None reason='switched off by -XX:-UsePerfData' running=True used=0>" in answer["text"]
 
 

@@ -125,7 +125,7 @@ def test_only_capabilities_are_in_a_set() -> None:
     with pytest.raises(IllegalArgument):
         CapabilitySet([45])
     with pytest.raises(IllegalArgument):
-        CapabilitySet(["CAN_SUSPEND"])  # type: ignore[list-item]
+        CapabilitySet(["CAN_SUSPEND"])
     with pytest.raises(NullPointer):
         CapabilitySet(None)
 

@@ -575,15 +575,15 @@ def test_search_paths_are_not_looked_at_in_onload(tmp_path: Path, path: list[str
 def test_what_needs_a_capability() -> None:
     env = live(holding=False)
     for name, arguments in (
-        ("get_source_file_name", [None]),
-        ("get_constant_pool", [None]),
-        ("is_field_synthetic", [None, None]),
-        ("get_source_debug_extension", [None]),
+        ("get_source_file_name", (None,)),
+        ("get_constant_pool", (None,)),
+        ("is_field_synthetic", (None, None)),
+        ("get_source_debug_extension", (None,)),
     ):
         with pytest.raises(ToolError) as raised:
             getattr(env, name)(*arguments)
         assert raised.value.code == 99
-    for name in ("get_jni_function_table", "set_jni_function_table"):
+    for name, given in (("get_jni_function_table", ()), ("set_jni_function_table", (object(),))):
         with pytest.raises(ToolError) as raised:
-            getattr(env, name)()
+            getattr(env, name)(*given)
         assert raised.value.code == 98

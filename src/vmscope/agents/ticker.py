@@ -7,14 +7,13 @@ after os.fork has returned.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from _thread import allocate_lock, get_native_id  # now: gevent puts others in their places
 from time import monotonic, sleep
 from types import CodeType, FrameType
 
-from vmscope.tool import Capability, Environment, Event, Phase, Thread
+from vmscope.tool import Capability, Environment, Event, Phase, Thread, reports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +101,8 @@ class Ticker:
                     return  # it has ended meanwhile
                 failures += 1
                 end = ", which ends it" if failures == FAILURES else ""
-                logging.getLogger("vmscope.agents").error("%s: a look failed%s", self._name, end, exc_info=error)
+                reports.count(self._env.agent, "thread")
+                reports.error("agent %s: a look failed%s", self._name, end, error=error)
 
     def _end(self) -> bool:
         """Whether there was one. It is waited for, until the system has no such thread any more."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import _socket
 import os
 import sys
-from errno import ECONNREFUSED, ELOOP, ENOENT
 from stat import S_ISSOCK
 from time import monotonic, sleep
 
@@ -24,6 +23,7 @@ from vmscope.errors import (
     InsecureSocket,
     NoSuchProcess,
     OperationFailed,
+    RequestError,
 )
 
 TYPE_CHECKING = False
@@ -138,12 +138,29 @@ class Client:
         return self.target.pid
 
     def execute(self, operation: str, *arguments: str) -> Reply:
-        """Asks for an operation, with three arguments at most.
+        """Asks for an operation.
 
         Raises AttachTimeout, AttachError when the process ends or answers nonsense, InsecureSocket when its socket
-        has been replaced, and ValueError for a request that the protocol has no room for.
+        has been replaced, and RequestError for what the protocol has no room for.
         """
-        data = request(operation, arguments)
+        fields = [field.encode("utf-8", "surrogateescape") for field in (operation, *arguments)]
+        if any(b"\0" in field for field in fields):
+            raise RequestError(f"process {self.pid} can be sent no text with a NUL in it", pid=self.pid)
+        if len(arguments) <= _ARGUMENTS and max(map(len, fields)) <= _LONGEST_ARGUMENT:
+            return self._ask(b"1\0" + b"\0".join([*fields, *[b""] * (_ARGUMENTS - len(arguments))]) + b"\0")
+        if not self._second_version():
+            raise RequestError(
+                f"process {self.pid} takes {_ARGUMENTS} arguments of {_LONGEST_ARGUMENT} bytes at most", pid=self.pid
+            )
+        body = b"\0".join(fields) + b"\0"
+        return self._ask(b"2\0%d\0%b" % (len(body), body))
+
+    def _second_version(self) -> bool:
+        """Whether the process speaks version 2 of the protocol, as JDK 25's: any number of arguments of any length."""
+        with self._ask(b"1\0getversion\0options\0\0\0") as reply:
+            return reply.status == 0 and reply.read().split()[:1] == [b"2"]
+
+    def _ask(self, data: bytes) -> Reply:
         socket, self._ready = self._ready, None
         if socket is None:
             socket = open_socket(self.target, self._path)
@@ -192,15 +209,6 @@ class Client:
         self.close()
 
 
-def request(operation: str, arguments: tuple[str, ...]) -> bytes:
-    """A request of version 1. ValueError for what it cannot carry."""
-    fields = [field.encode("utf-8", "surrogateescape") for field in (operation, *arguments)]
-    if len(arguments) > _ARGUMENTS or any(b"\0" in field or len(field) > _LONGEST_ARGUMENT for field in fields):
-        raise ValueError(f"at most {_ARGUMENTS} arguments of {_LONGEST_ARGUMENT} bytes each, without NUL")
-    fields += [b""] * (_ARGUMENTS - len(arguments))
-    return b"1\0" + b"\0".join(fields) + b"\0"
-
-
 def connect(pid: int, *, timeout: float = HANDSHAKE, silence: float | None = SILENCE) -> Client:
     """Finds the socket of a VM; has it opened first where the VM opens it only when asked.
 
@@ -220,15 +228,17 @@ def connect(pid: int, *, timeout: float = HANDSHAKE, silence: float | None = SIL
 
 
 def open_socket(target: Target, path: str) -> _socket.socket | None:
-    """A connection to the target's socket; None where nobody listens. Raises InsecureSocket, AccessDenied."""
+    """A connection to the target's socket; None where nobody listens.
+
+    Raises InsecureSocket, AccessDenied, AttachTimeout.
+    """
     try:
         fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno in (ENOENT, ELOOP):
-            return None
+    except FileNotFoundError:
+        return None
+    except OSError:
         raise _refused(target.pid, path) from None
-    try:
-        # What is looked at is what is connected to, whatever its name stands for by then.
+    try:  # what is looked at is what is connected to, whatever its name stands for by then
         found = os.fstat(fd)
         if not S_ISSOCK(found.st_mode):
             raise _insecure(target.pid, path, "is no socket")
@@ -236,25 +246,41 @@ def open_socket(target: Target, path: str) -> _socket.socket | None:
             raise _insecure(target.pid, path, f"belongs to user {found.st_uid}, the process to user {target.uid}")
         if found.st_mode & 0o077:
             raise _insecure(target.pid, path, f"is open to others (mode {found.st_mode & 0o777:03o})")
-        socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         try:
-            socket.settimeout(HANDSHAKE)
-            socket.connect(f"/proc/self/fd/{fd}")
-            _check_server(target, path, socket)
-            return socket
-        except BaseException as error:
+            if _connected(socket, target, path, fd):
+                _check_server(target, path, socket)
+                return socket
+        except BaseException:
             socket.close()
-            if isinstance(error, TimeoutError | BlockingIOError):
-                raise AttachTimeout(
-                    f"process {target.pid} accepts no connection: too many clients wait", pid=target.pid, path=path
-                ) from None
-            if isinstance(error, PermissionError) and not isinstance(error, InsecureSocket):
-                raise _refused(target.pid, path) from None
-            if isinstance(error, OSError) and error.errno == ECONNREFUSED:
-                return None  # left behind by a process that was killed
             raise
+        socket.close()
+        return None
     finally:
         os.close(fd)
+
+
+def _connected(socket: _socket.socket, target: Target, path: str, fd: int) -> bool:
+    """Connects, and waits where too many clients do; False where nobody listens, as after a process was killed."""
+    socket.settimeout(HANDSHAKE)
+    deadline = monotonic() + HANDSHAKE
+    while True:
+        try:
+            socket.connect(f"/proc/self/fd/{fd}")
+            return True
+        except ConnectionRefusedError:
+            return False
+        except PermissionError:
+            raise _refused(target.pid, path) from None
+        except BlockingIOError:
+            if monotonic() > deadline:
+                raise AttachTimeout(
+                    f"process {target.pid} takes no more clients: those that wait fill its queue",
+                    pid=target.pid,
+                    path=path,
+                    hint="see what it is doing: vmscope stat",
+                ) from None
+            sleep(_LONGEST_NAP)
 
 
 def _check_server(target: Target, path: str, socket: _socket.socket) -> None:

@@ -19,6 +19,7 @@ TMP = "/tmp"  # whatever TMPDIR says, as HotSpot has it
 
 _ENDED = "ZXx"
 _STOPPED = "Tt"
+_EXITING = 4  # among the flags in /proc/PID/stat
 _LIMIT = 16 << 20  # bytes of a process's maps
 
 PREPARE = "start it with vmscope run, or switch vmscope autostart on and start it again"
@@ -70,11 +71,13 @@ class Target:
 
     @property
     def alive(self) -> bool:
+        """Now, and not about to end: a process closes its sockets a moment before it has ended."""
         try:
-            self.look()
-        except NoSuchProcess:
+            fields = read_file(f"/proc/{self.pid}/stat", 4096).rpartition(b")")[2].split()
+        except OSError:
             return False
-        return True
+        self.state = fields[0].decode("ascii")
+        return self.state not in _ENDED and not int(fields[6]) & _EXITING
 
     @property
     def stopped(self) -> bool:
@@ -159,12 +162,17 @@ class Target:
             what = "ignores it"
         if self._is_jvm():
             text = f"process {self.pid} is a JVM that does not handle SIGQUIT, so that it cannot be asked"
-            return NotAttachable(text, pid=self.pid, hint="start it without -Xrs and -XX:+ReduceSignalUsage")
+            return NotAttachable(text, pid=self.pid, hint="try again if it has just been started")
         return NotAttachable(
             f"process {self.pid} is no VM that takes part in attach; SIGQUIT was not sent, as it {what}",
             pid=self.pid,
             hint=PREPARE,
         )
+
+    @property
+    def unprepared(self) -> bool:
+        """It has no region: vmscope has not been started in it."""
+        return self._capabilities() is None
 
     def _capabilities(self) -> str | None:
         """What its region says it can do; None where it has no region that can be read."""

@@ -22,6 +22,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("stat", "show what a VM is doing, sample after sample"),
     ("counters", "show a VM's counters"),
     ("cmd", "have a VM carry out a diagnostic command"),
+    ("attach", "prepare a live process, load an agent into it"),
     ("jps", "like the JDK's jps, for scripts"),
     ("jstat", "like the JDK's jstat, for scripts"),
     ("jcmd", "like the JDK's jcmd, for scripts"),

@@ -61,7 +61,7 @@ def main(args: list[str]) -> "Callable[[], int]":
     if not runtime.VM.flags.on("ReduceSignalUsage"):
         _end_in_order()
     _set_path(_first_path(kind, target, application))
-    runtime.VM.load_agents()
+    runtime.VM.load_agents(shown=True)
 
     def program() -> int:
         module = _make_main()

@@ -11,9 +11,9 @@ import os
 import sys
 
 from vmscope.errors import AgentError
-from vmscope.tool import host
+from vmscope.tool import calls, host, reports
 from vmscope.tool.codes import Phase, Version
-from vmscope.tool.errors import WrongPhase
+from vmscope.tool.errors import IllegalArgument, WrongPhase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,11 +44,13 @@ def load_agent(name: str, options: str = "") -> Agent:
     """Loads an agent into this process while it runs, by `agent_on_attach`.
 
     `name` is a module, an agent that is linked, or the path of a library. AgentError, where the program goes on as
-    before, without it; WrongPhase when the VM is not LIVE.
+    before, without it; WrongPhase when the VM is not LIVE; IllegalArgument for what is no text.
     """
     vm = host.vm()
     if vm.phase != Phase.LIVE:
         raise WrongPhase(f"agents attach in the phase LIVE, not in {Phase(vm.phase).name}")
+    calls.text(name)
+    calls.text(options)
     is_path = os.sep in name or name.endswith(SUFFIX)
     agent = Agent(vm, "-agentpath" if is_path else "-pyagent", name, options)
     agent.call("agent_on_attach")
@@ -58,9 +60,10 @@ def load_agent(name: str, options: str = "") -> Agent:
 def unload_agent(agent: Agent) -> None:
     """Calls `agent_on_unload` of an agent while the program goes on, and disposes of its environments.
 
-    AgentError for one that is linked, which stays to the end, or is no longer loaded.
+    AgentError for one that is linked, which stays to the end, or is no longer loaded; IllegalArgument for no Agent.
     """
     vm = host.vm()
+    calls.instance_of(Agent, IllegalArgument)(agent)
     if agent.linked:
         raise AgentError(agent.name, "it is linked into the program, and never unloaded")
     with vm.lock:
@@ -71,13 +74,16 @@ def unload_agent(agent: Agent) -> None:
     agent.vm.dispose()
 
 
-def start(named: Iterable[str]) -> None:
+def start(named: Iterable[str], *, shown: bool = False) -> None:
     """Loads agents, by their VM options, before the program begins, and brings the VM to life. AgentError.
+
+    `shown`: what goes wrong in an agent later is shown on standard error, where logging has not been configured.
 
     Those that were loaded before one that fails are unloaded. Where the tool interface is in use already, by what ran
     before, the VM is LIVE, and they attach.
     """
     vm = host.begin()
+    reports.shown = shown
     if vm.phase == Phase.LIVE:
         for option in named:
             agent_of(vm, option).call("agent_on_attach")
@@ -102,7 +108,8 @@ def attach(named: Iterable[str]) -> None:
         try:
             agent_of(vm, option).call("agent_on_attach")
         except AgentError as error:
-            _log("%s", error)
+            reports.count(error.agent, "agent_on_attach")
+            reports.error("%s", error)
 
 
 def agent_of(vm: Host, option: str) -> Agent:
@@ -147,7 +154,8 @@ class AgentVM:
             try:
                 callback()
             except BaseException as error:
-                _log("agent %s: what it wanted called at its end raised", self._agent, error=error)
+                reports.count(self._agent, "at_unload")
+                reports.error("agent %s: what it wanted called at its end raised", self._agent, error=error)
         environments, self._environments = self._environments, []
         for environment in environments:
             if not environment.disposed:
@@ -204,7 +212,8 @@ class Agent:
             try:
                 function(self.vm)
             except BaseException as error:
-                _log("agent %s: agent_on_unload%s raised", self.name, self._suffix, error=error)
+                reports.count(self.name, "agent_on_unload")
+                reports.error("agent %s: agent_on_unload%s raised", self.name, self._suffix, error=error)
 
     def __repr__(self) -> str:
         return f"<Agent {self.name}{'=' if self.options else ''}{self.options}{', linked' if self.linked else ''}>"
@@ -254,9 +263,3 @@ def _show(error: BaseException) -> str:
         trace = trace.tb_next
     text = " ".join(str(error).split())
     return f"{type(error).__name__}{': ' if text else ''}{text}{place}"
-
-
-def _log(message: str, *arguments: object, error: BaseException | None = None) -> None:
-    import logging
-
-    logging.getLogger("vmscope.tool").error(message, *arguments, exc_info=error)

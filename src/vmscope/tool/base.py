@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmscope.tool import events, signals
+from vmscope.tool import events, reports, signals
 from vmscope.tool.capabilities import Capability
 from vmscope.tool.codes import Phase
 
@@ -98,13 +98,11 @@ class Base:
         return result
 
     def failed(self, event: Event | Extension, error: BaseException) -> None:
-        """Logs what a callback raised; the tenth time in a row disables its event for this environment. Where logging
-        fails too, nobody is told.
+        """Counts and logs what a callback raised; the tenth time in a row disables its event for this environment.
+        Where logging fails too, nobody is told.
 
         Raises it again, when it is not the callback's: a signal came meanwhile, and its handler raised it.
         """
-        import logging
-
         if signals.from_handler(error):
             raise error
         with self.host.lock:
@@ -119,12 +117,15 @@ class Base:
         if over:
             self.host.changed()
         try:
-            logging.getLogger("vmscope.tool").error(
+            reports.count(self.agent, event.name)
+            if over:
+                reports.count(self.agent, event.name, reports.DISABLED)
+            reports.error(
                 "agent %s: its callback for %s raised%s",
-                self.agent or "without a name",
+                self.agent or reports.UNNAMED,
                 event.name,
                 f", {FAILURES} times in a row: the event is now disabled for it" if over else "",
-                exc_info=error,
+                error=error,
             )
         except BaseException as wrong:  # the program's own logging may fail, or be in the middle of its import
             if isinstance(wrong, KeyboardInterrupt) or signals.from_handler(wrong):

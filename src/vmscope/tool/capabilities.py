@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from enum import IntEnum
 
 from vmscope.tool.codes import Phase
-from vmscope.tool.errors import IllegalArgument, NotAvailable, NullPointer, WrongPhase
+from vmscope.tool.errors import IllegalArgument, NotAvailable, NullPointer, WrongPhase, shown
 
 
 class Capability(IntEnum):
@@ -85,13 +85,13 @@ class CapabilitySet(AbstractSet[Capability]):
 
     __slots__ = ("_bits",)
 
-    def __init__(self, capabilities: Iterable[Capability | int] | None = (), *, bits: int = 0) -> None:
+    def __init__(self, capabilities: Iterable[object] | None = (), *, bits: int = 0) -> None:
         """IllegalArgument for a number that is no capability, NullPointer for None."""
         if capabilities is None:
             raise NullPointer("None where a set of capabilities is needed: give any iterable of Capability")
         for capability in capabilities:
-            if capability not in _NUMBERS:
-                raise IllegalArgument(f"{capability!r} is no capability")
+            if not isinstance(capability, int) or capability not in _NUMBERS:
+                raise IllegalArgument(f"{shown(capability)} is no capability")
             bits |= 1 << capability
         self._bits = bits & ALL
 

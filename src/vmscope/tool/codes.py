@@ -29,9 +29,9 @@ class Version(IntEnum):
     CURRENT = V25
 
     @classmethod
-    def offers(cls, number: int) -> bool:
+    def offers(cls, number: object) -> bool:
         """Whether this version may be asked for. Its last byte is anybody's; since 13 the one before it, too."""
-        return number & ~(0xFFFF if number >= cls.V13 else 0xFF) in {*cls}
+        return isinstance(number, int) and number & ~(0xFFFF if number >= cls.V13 else 0xFF) in {*cls}
 
 
 class Phase(IntEnum):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from vmscope.errors import VMScopeError
 
+LONGEST = 200  # characters of a value in a message
+
 
 class ToolError(VMScopeError):
     """The base. Without a message of its own an error says its class's first sentence."""
@@ -362,3 +364,12 @@ ERRORS: dict[int, type[ToolError]] = {
     for error in sorted(ToolError.__subclasses__(), key=lambda error: error.code)
     if error.code > 0
 }  # fmt: skip
+
+
+def shown(value: object) -> str:
+    """For a message: the program's own object may have a `__repr__` that raises, or is endless."""
+    try:
+        text = repr(value)
+    except Exception:  # whatever it is, the error that is due says more
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from vmscope.tool import reports
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.capabilities import Capability, CapabilitySet
@@ -132,10 +133,8 @@ the interface have taken all ids of sys.monitoring, where it needs one.
         names += [holder for bits, holder in taken.items() if bits & solo]
         if not names:
             return NotAvailable(message)
-        import logging
-
         message = f"{message}; held by {', '.join(names)}"
-        logging.getLogger("vmscope.tool").warning("agent %s: %s", self.agent or "without a name", message)
+        reports.warning("agent %s: %s", self.agent or reports.UNNAMED, message)
         hint = "the holder has to relinquish it, or to dispose of its environment" if agents else "stop that tool first"
         return NotAvailable(message, hint=hint)
 

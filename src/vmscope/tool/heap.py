@@ -59,7 +59,6 @@ class Heap(Tagging):
         Differs: a tuple, and an object that the collector does not know, is not found while only C code refers to it;
         int, float and bool are objects, and also the values of primitive fields.
         """
-        check_callbacks(callbacks)
         for thing in references.objects():
             if self._filtered(heap_filter, klass, thing):
                 continue
@@ -92,7 +91,6 @@ class Heap(Tagging):
         Differs: what only C code keeps alive is reached from no root. To 3.12 a frame that was looked at keeps its
         variables' values until it ends or is looked at again.
         """
-        check_callbacks(callbacks)
         tags = self.tags
 
         def report(kind: ReferenceKind, info: Info, referrer: object, referee: object) -> int:
@@ -132,7 +130,6 @@ class Heap(Tagging):
 
         CPython: as follow_references.
         """
-        check_callback(object_reference_callback)
         Walk(self.tags, self._old_report(None, None, object_reference_callback, user_data)).from_object(object)
 
     @function
@@ -150,8 +147,7 @@ class Heap(Tagging):
         """
         for callback in (heap_root_callback, stack_ref_callback, object_ref_callback):
             if callback is not None:
-                check_callback(callback)
-        report = self._old_report(heap_root_callback, stack_ref_callback, object_ref_callback, user_data)
+                report = self._old_report(heap_root_callback, stack_ref_callback, object_ref_callback, user_data)
         Walk(self.tags, report).from_roots()
 
     @function
@@ -176,7 +172,6 @@ class Heap(Tagging):
         self._iterate(klass, object_filter, heap_object_callback, user_data)
 
     def _iterate(self, klass: type | None, object_filter: int, callback: ObjectCallback, user_data: object) -> None:
-        check_callback(callback)
         tags = self.tags
         for thing in references.objects():
             kind = type(thing)
@@ -315,16 +310,6 @@ class Walk:
                 return True
             self._bound = references.known_ids()
         return id(thing) in self._bound or references.is_leaf(thing)
-
-
-def check_callbacks(callbacks: object) -> None:
-    if not isinstance(callbacks, HeapCallbacks):
-        raise IllegalArgument(f"{callbacks!r} are no HeapCallbacks")
-
-
-def check_callback(callback: object) -> None:
-    if not callable(callback):
-        raise IllegalArgument(f"{callback!r} is no callback: it cannot be called")
 
 
 def control(answer: object) -> int:

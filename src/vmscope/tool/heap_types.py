@@ -8,10 +8,11 @@ from types import CodeType
 from typing import NamedTuple
 
 from vmscope.tool import anatomy
-from vmscope.tool.tags import Tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from vmscope.tool.tags import Tag
+
     # class tag, size, tag, length, user data
     HeapIteration = Callable[[int, int, Tag, int, object], int | None]
     # kind, info, class tag, class tag of the referrer, size, tag, tag of the referrer (None: a root), length, user data

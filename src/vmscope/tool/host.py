@@ -11,12 +11,12 @@ import atexit
 import os
 
 from vmscope import flags, later, native
-from vmscope.tool import cpython, mechanisms, threads
+from vmscope.tool import calls, cpython, mechanisms, threads
 from vmscope.tool.breakpoints import Points, Pops
 from vmscope.tool.capabilities import CapabilityRules
 from vmscope.tool.codes import Phase, Version
 from vmscope.tool.environment import Environment
-from vmscope.tool.errors import NotAttached, VersionNotOffered
+from vmscope.tool.errors import LONGEST, NotAttached, VersionNotOffered, shown
 from vmscope.tool.events import Event, bit
 from vmscope.tool.locks import Locks
 from vmscope.tool.suspension import Suspension
@@ -81,9 +81,13 @@ class Host:
         self._mechanisms: list[Mechanism] = []
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
-        """A new environment; `agent` is its name in messages. VersionNotOffered, NotAttached."""
+        """A new environment; `agent` is its name in messages. VersionNotOffered, IllegalArgument for a name that is no
+        str, NotAttached."""
         if not Version.offers(version):
-            raise VersionNotOffered(f"the tool interface has no version {version:#x}")
+            given: object = version
+            name = f"{given:#x}" if isinstance(given, int) else shown(given)
+            raise VersionNotOffered(f"the tool interface has no version {name}"[:LONGEST])
+        calls.text(agent)
         with self.lock:
             if self.phase not in (Phase.ONLOAD, Phase.LIVE):
                 raise NotAttached(f"environments are made in the phases ONLOAD and LIVE, not in {self.phase.name}")

@@ -8,12 +8,11 @@ made is not seen. Nothing of this puts a frame between the program's own.
 from __future__ import annotations
 
 import builtins
-import logging
 import sys
 from types import CodeType
 
 from vmscope.native import After
-from vmscope.tool import classfile, threads
+from vmscope.tool import classfile, reports, threads
 from vmscope.tool.errors import ToolError
 from vmscope.tool.events import Event, bit
 
@@ -86,5 +85,5 @@ class Loading:
         try:
             return classfile.read(made)
         except ToolError as error:
-            logging.getLogger("vmscope.tool").error("what the hooks made of %s is not loaded: %s", name, error)
+            reports.error("what the hooks made of %s is not loaded: %s", name, error)
             return None

@@ -11,12 +11,11 @@ cannot be local CPython would raise ValueError into the program and drop the cal
 
 from __future__ import annotations
 
-import logging
 import sys
 from types import CodeType, FunctionType
 
 from vmscope.native import Chain, Relay
-from vmscope.tool import threads
+from vmscope.tool import reports, threads
 from vmscope.tool.breakpoints import prologue
 from vmscope.tool.events import Event, bit
 from vmscope.tool.exceptions import Exceptions
@@ -198,7 +197,7 @@ class Monitoring:
         if not self._told:
             self._told = True
             holders = ", ".join(f"{number} {monitoring.get_tool(number)!r}" for number in sorted(IDS))
-            logging.getLogger("vmscope.tool").error(
+            reports.error(
                 "events of running code cannot be sent: all tool ids of sys.monitoring are taken: %s", holders
             )
         return False

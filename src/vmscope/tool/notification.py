@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from vmscope.tool import events
+from vmscope.tool.anatomy import is_a
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.capabilities import Capability
@@ -14,6 +15,7 @@ from vmscope.tool.errors import (
     InvalidThread,
     MustPossessCapability,
     ThreadNotAlive,
+    shown,
 )
 from vmscope.tool.events import KINDS, Event
 from vmscope.tool.threads import Thread
@@ -34,11 +36,11 @@ class Notification(Base):
         new: dict[int, Callable[..., object]] = {}
         for event, callback in (callbacks or {}).items():
             if event not in KINDS:
-                raise InvalidEventType(f"{event!r} is no event")
+                raise InvalidEventType(f"{shown(event)} is no event")
             if callback is None:
                 continue
             if not callable(callback):
-                raise IllegalArgument(f"{callback!r} is no callback: it cannot be called")
+                raise IllegalArgument(f"{shown(callback)} is no callback: it cannot be called")
             new[Event(event)] = callback
         replaced = self.callbacks  # which go when the lock has been let go of
         with self.host.lock:
@@ -86,7 +88,7 @@ class Notification(Base):
         if event_type == Event.COMPILED_METHOD_LOAD:
             raise MustPossessCapability("no environment can hold CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS here")
         if event_type != Event.DYNAMIC_CODE_GENERATED:
-            raise IllegalArgument(f"{event_type!r} cannot be generated")
+            raise IllegalArgument(f"{shown(event_type)} cannot be generated")
 
     def _may_enable(self, kind: events.EventKind) -> None:
         if kind.capability is not None and not self.held >> kind.capability & 1:
@@ -102,8 +104,8 @@ class Notification(Base):
 
     @staticmethod
     def _check_thread(kind: events.EventKind, thread: Thread) -> None:
-        if not isinstance(thread, Thread):
-            raise InvalidThread(f"{thread!r} is no Thread")
+        if not is_a(thread, Thread):
+            raise InvalidThread(f"{shown(thread)} is no Thread")
         if not thread.alive:
             raise ThreadNotAlive(f"{thread!r} has ended")
         if not kind.per_thread:

@@ -17,6 +17,7 @@ from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.errors import (
     FailsVerification,
+    IllegalArgument,
     InvalidClass,
     NamesDontMatch,
     RedefinitionMethodAdded,
@@ -25,6 +26,7 @@ from vmscope.tool.errors import (
     RedefinitionSchemaChanged,
     ToolError,
     UnmodifiableClass,
+    shown,
 )
 from vmscope.tool.structs import ClassDefinition
 
@@ -50,10 +52,11 @@ class Redefinition(Base):
     def redefine_classes(self, definitions: Sequence[ClassDefinition]) -> None:
         """Gives methods of these classes new code: all, or, when anything is wrong with one, none.
 
-        For each, in this order: InvalidClass, NullPointer, UnmodifiableClass, InvalidClassFormat, UnsupportedVersion;
-        then, for each, NamesDontMatch; RedefinitionMethodAdded and RedefinitionMethodDeleted, also for other
-        parameters; RedefinitionSchemaChanged for other fields; RedefinitionMethodModifiersChanged for a function that
-        becomes a generator or a coroutine, or is none any more; FailsVerification for other free variables.
+        For each, in this order: IllegalArgument for what is no ClassDefinition; InvalidClass, NullPointer,
+        UnmodifiableClass, InvalidClassFormat, UnsupportedVersion; then, for each, NamesDontMatch;
+        RedefinitionMethodAdded and RedefinitionMethodDeleted, also for other parameters; RedefinitionSchemaChanged for
+        other fields; RedefinitionMethodModifiersChanged for a function that becomes a generator or a coroutine, or is
+        none any more; FailsVerification for other free variables.
 
         CPython: `__code__` of the functions, also of those that decorators have hidden; ClassFileLoadHook is sent
         before. Frames that run keep their code, which is then obsolete; its breakpoints are gone.
@@ -61,7 +64,10 @@ class Redefinition(Base):
         are; lambdas, and functions within functions that exist already, keep their code.
         """
         given = []
-        for klass, data in definitions:
+        for definition in definitions:
+            if not anatomy.is_a(definition, tuple) or len(definition) != len(ClassDefinition._fields):
+                raise IllegalArgument(f"{shown(definition)} is no ClassDefinition")
+            klass, data = definition
             check(klass)
             given.append((klass, classfile.written(classfile.read(data))))
         self._install([(klass, data, classfile.hooked(self.host, klass, data, again=False)) for klass, data in given])
@@ -115,7 +121,7 @@ def forgetting(known: dict[int, T], key: int) -> Callable[[object], None]:
 
 def check(klass: object) -> None:
     if not anatomy.is_a(klass, type):
-        raise InvalidClass(f"{klass!r} is no class")
+        raise InvalidClass(f"{shown(klass)} is no class")
     if not anatomy.changeable(klass):
         raise UnmodifiableClass(f"{klass!r} cannot be changed")
 

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from vmscope import native
 from vmscope.tool import threads
+from vmscope.tool.anatomy import is_a
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
-from vmscope.tool.errors import IllegalArgument, InvalidThread, NoMoreFrames
+from vmscope.tool.errors import IllegalArgument, InvalidThread, NoMoreFrames, shown
 from vmscope.tool.frames import frames_of, is_own
 from vmscope.tool.thread_state import ThreadState, state_of
 from vmscope.tool.threads import Thread
@@ -84,8 +85,8 @@ class Stacks(Base):
         CPython: all stacks as of one moment; on a build without the GIL one after the other.
         """
         for each in threads:
-            if not isinstance(each, Thread):
-                raise InvalidThread(f"{each!r} is no Thread")
+            if not is_a(each, Thread):
+                raise InvalidThread(f"{shown(each)} is no Thread")
         return self._stacks(threads, max_frame_count)
 
     def _frames(self, thread: Thread | None, limit: int) -> list[FrameInfo]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from vmscope import native
 from vmscope.tool import threads
+from vmscope.tool.anatomy import is_a
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.codes import Error
@@ -19,6 +20,7 @@ from vmscope.tool.errors import (
     ThreadNotSuspended,
     ThreadSuspended,
     ToolError,
+    shown,
 )
 from vmscope.tool.frames import OWN
 from vmscope.tool.thread_state import ThreadState, state_of
@@ -173,8 +175,8 @@ PROGRAM = compile("", "<suspended>", "exec")  # code that is not vmscope's own
 
 def check(thread: object) -> None:
     """InvalidThread, ThreadNotAlive."""
-    if not isinstance(thread, Thread):
-        raise InvalidThread(f"{thread!r} is no Thread")
+    if not is_a(thread, Thread):
+        raise InvalidThread(f"{shown(thread)} is no Thread")
     if not thread.alive:
         raise ThreadNotAlive(f"{thread!r} is not alive")
 

@@ -7,9 +7,10 @@ import weakref
 from collections.abc import Callable, Sequence
 
 from vmscope.tool import threads
+from vmscope.tool.anatomy import is_a
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
-from vmscope.tool.errors import IllegalArgument
+from vmscope.tool.errors import IllegalArgument, shown
 from vmscope.tool.events import Event
 
 TYPE_CHECKING = False
@@ -164,5 +165,5 @@ class Tagging(Base):
 
 
 def check(tag: object) -> None:
-    if not isinstance(tag, int) or not -LONG <= tag < LONG:
-        raise IllegalArgument(f"{tag!r} is no tag: an integer of 64 bits")
+    if not is_a(tag, int) or not -LONG <= tag < LONG:
+        raise IllegalArgument(f"{shown(tag)} is no tag: an integer of 64 bits")

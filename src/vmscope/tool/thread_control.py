@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import _thread
-import logging
 import sys
 from _thread import allocate_lock, start_new_thread  # as before anybody's ThreadStart, and before gevent's patches
 from collections.abc import Callable
 
 from vmscope import native
-from vmscope.tool import threads
+from vmscope.tool import reports, threads
 from vmscope.tool.base import Base
 from vmscope.tool.calls import function
-from vmscope.tool.errors import InvalidObject, InvalidPriority, InvalidThread, OutOfMemory, ThreadNotAlive
+from vmscope.tool.errors import InvalidObject, InvalidPriority, InvalidThread, OutOfMemory, ThreadNotAlive, shown
 from vmscope.tool.events import Event
 from vmscope.tool.monitors import wake
 from vmscope.tool.threads import Thread
@@ -33,7 +32,7 @@ class ThreadControl(Base):
         elif isinstance(exception, type) and issubclass(exception, BaseException):
             kind = exception
         else:
-            raise InvalidObject(f"{exception!r} is no exception")
+            raise InvalidObject(f"{shown(exception)} is no exception")
         if not native.stop_thread(thread.state, kind):
             raise ThreadNotAlive(f"{thread!r} has ended")
 
@@ -88,9 +87,8 @@ raises is logged.
         except SystemExit:
             return
         except BaseException as error:
-            logging.getLogger("vmscope.tool").error(
-                "agent %s: its thread %s raised", self.agent or "without a name", thread.name, exc_info=error
-            )
+            reports.count(self.agent, "thread")
+            reports.error("agent %s: its thread %s raised", self.agent or reports.UNNAMED, thread.name, error=error)
         finally:
             self.host.post(Event.THREAD_END, thread)
             _forget_dummy(thread)

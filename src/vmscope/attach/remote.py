@@ -1,0 +1,304 @@
+"""Starting vmscope in a Python process that was not prepared for it: by sys.remote_exec, which CPython 3.14 has.
+
+A script is left where the process can read it, and the interpreter is asked to run it as soon as its main thread runs
+Python code. The script starts vmscope and leaves an answer beside itself. When no answer comes in time, the request
+stands: the script runs when the main thread does, and then removes itself. It either starts vmscope or leaves the
+process as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from stat import S_ISREG
+from time import monotonic, sleep
+
+from vmscope.attach.target import TMP, Target
+from vmscope.errors import AccessDenied, AttachError, AttachTimeout, NoSuchProcess, NotAttachable
+from vmscope.reader.discovery import tmp_identity
+from vmscope.reader.process import read_file
+
+OLDEST = (3, 14)  # the first that can be asked from outside
+PATIENCE = 10.0  # seconds for the script's answer
+WAYS = "start it anew with vmscope run, with vmscope autostart on, or with vmscope.start() in its code"
+
+_LIMIT = 16 << 20  # bytes of a process's maps
+_LONGEST_ANSWER = 4096
+_OK = "started"
+
+_SENDER = """
+import sys
+try:
+    sys.remote_exec(int(sys.argv[1]), sys.argv[2])
+except Exception as error:
+    print(type(error).__name__, error, sep="\\n")
+    sys.exit(1)
+"""
+
+# What runs in the other process. It must leave nothing behind, raise nothing, and do nothing by halves.
+_SCRIPT = """\
+def run(folder, package):
+    import os, sys
+    before = set(sys.modules)
+    try:
+        try:
+            import vmscope
+        except ModuleNotFoundError as error:
+            if error.name != "vmscope":
+                raise
+            import importlib.util
+            spec = importlib.util.spec_from_file_location(
+                "vmscope", package + "/__init__.py", submodule_search_locations=[package])
+            try:
+                vmscope = sys.modules["vmscope"] = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(vmscope)
+            except OSError:
+                raise ModuleNotFoundError("vmscope is not installed there") from None
+        vmscope.start()
+        answer = {ok!r} + "\\n" + (vmscope.status().path or vmscope.status().reason or "")
+    except Exception as error:
+        for name in set(sys.modules) - before:
+            if name == "vmscope" or name.startswith("vmscope."):
+                del sys.modules[name]
+        answer = type(error).__name__ + "\\n" + str(error)
+    try:
+        with open(folder + "/answer.new", "w", errors="replace") as file:
+            file.write(answer)
+        os.rename(folder + "/answer.new", folder + "/answer")
+        if not os.path.exists(folder + "/waiting"):
+            for name in ("answer", "attach.py"):
+                os.unlink(folder + "/" + name)
+            os.rmdir(folder)
+    except OSError:
+        pass
+run({folder!r}, {package!r})
+"""
+
+
+def python_version(pid: int) -> tuple[int, int] | None:
+    """Which CPython a process runs, by the names of its program and libraries; None for no Python.
+
+    Raises NoSuchProcess and AccessDenied.
+    """
+    try:
+        names = [os.readlink(f"/proc/{pid}/exe").encode()]
+        for line in read_file(f"/proc/{pid}/maps", _LIMIT).splitlines():
+            if b"/libpython3." in line:
+                names.append(line[line.index(b"/") :])
+    except (FileNotFoundError, ProcessLookupError):
+        raise NoSuchProcess(f"Process not found: there is no process {pid}", pid=pid) from None
+    except PermissionError:
+        raise AccessDenied(
+            f"Permission denied: process {pid} belongs to another user", pid=pid, hint="run this as its user or as root"
+        ) from None
+    for name in reversed(names):
+        _, found, rest = name.rpartition(b"/")[2].partition(b"python3.")
+        digits = rest[: len(rest) - len(rest.lstrip(b"0123456789"))]
+        if found and digits:
+            return 3, int(digits)
+    return None
+
+
+def start_vmscope(target: Target, timeout: float = PATIENCE) -> str:
+    """Starts vmscope in a Python process, and gives back the path of its region, or why it has none.
+
+    Raises NotAttachable for what is no Python, is too old, forbids it, or cannot import vmscope; AccessDenied;
+    AttachTimeout when its main thread does not run Python code for so long; AttachError, NoSuchProcess.
+    """
+    pid = target.pid
+    version = python_version(pid)
+    if version is None:
+        raise NotAttachable(f"process {pid} is no VM, neither Python's nor Java's", pid=pid)
+    if version < OLDEST:
+        raise NotAttachable(
+            f"process {pid} is CPython {version[0]}.{version[1]}, in which vmscope cannot be started from outside",
+            pid=pid,
+            hint=WAYS,
+        )
+    if tmp_identity(f"/proc/{pid}/root{TMP}") != tmp_identity(TMP):
+        raise NotAttachable(
+            f"process {pid} lives in a container, in which vmscope cannot be started from outside",
+            pid=pid,
+            hint=f"inside it, its pid is {target.nspid}: run vmscope attach {target.nspid} there",
+        )
+    folder = _leave_script(target)
+    pending = False
+    try:
+        _send(target, version, f"{folder}/attach.py")
+        pending = True
+        answer = _wait(target, folder, timeout)
+        pending = answer is None
+    finally:
+        _remove(f"{folder}/waiting")
+        if not pending:
+            _clear(folder)
+    if answer is None:
+        raise AttachTimeout(
+            f"process {pid} has been asked to start vmscope; its main thread has run no Python code for {timeout:g} s",
+            pid=pid,
+            hint="it starts when the main thread does: when a request comes, a wait ends, a signal is handled",
+        )
+    return _judge(target, version, answer)
+
+
+def _leave_script(target: Target) -> str:
+    """A folder that only the process and we can read, with the script in it."""
+    folder = f"{TMP}/vmscope-attach-{os.urandom(8).hex()}"
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    try:
+        os.mkdir(folder, 0o700)
+        for name, text in (
+            ("attach.py", _SCRIPT.format(ok=_OK, folder=folder, package=package)),
+            ("waiting", ""),
+        ):
+            fd = os.open(f"{folder}/{name}", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text)
+                if target.uid != os.geteuid():
+                    os.fchown(fd, target.uid, -1)
+        if target.uid != os.geteuid():
+            os.chown(folder, target.uid, -1, follow_symlinks=False)
+    except OSError as error:
+        _clear(folder)
+        if isinstance(error, PermissionError):
+            raise _denied(target.pid) from None
+        raise AttachError(
+            f"process {target.pid} cannot be given a script: {error.strerror}", pid=target.pid, path=folder
+        ) from None
+    return folder
+
+
+def _send(target: Target, version: tuple[int, int], script: str) -> None:
+    """Tells the interpreter to run the script. Only one of its own version can: ours, or else its own program."""
+    if sys.version_info[:2] == version:
+        try:
+            sys.remote_exec(target.pid, script)  # type: ignore[attr-defined, unused-ignore]
+        except Exception as error:
+            raise _refused(target, type(error).__name__, str(error)) from None
+        return
+    import subprocess
+
+    try:
+        program = os.readlink(f"/proc/{target.pid}/exe")
+        euid = os.geteuid()
+        # Root does not run what others could have put there; but only root may ask where ptrace is restricted.
+        user = None if euid or _is_roots(program) else target.uid
+        run = subprocess.run(
+            [program, "-IS", "-c", _SENDER, str(target.pid), script],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=PATIENCE,
+            user=user,
+            group=None if user is None else _group(target.pid),
+            extra_groups=None if user is None else [],
+            env={},
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise _refused(target, type(error).__name__, str(error)) from None
+    if run.returncode:
+        name, _, text = run.stdout[:_LONGEST_ANSWER].decode("utf-8", "replace").strip().partition("\n")
+        raise _refused(target, name, text)
+
+
+def _is_roots(path: str) -> bool:
+    """Whether nobody but root can have written this program, or put it there."""
+    while True:
+        try:
+            found = os.stat(path, follow_symlinks=False)
+        except OSError:
+            return False
+        if found.st_uid != 0 or found.st_mode & 0o022:
+            return False
+        if path == "/":
+            return True
+        path = os.path.dirname(path)
+
+
+def _group(pid: int) -> int:
+    for line in read_file(f"/proc/{pid}/status", 1 << 16).splitlines():
+        if line.startswith(b"Gid:"):
+            return int(line.split()[2])
+    raise NoSuchProcess(f"Process not found: there is no process {pid}", pid=pid)
+
+
+def _refused(target: Target, name: str, text: str) -> AttachError | AccessDenied | NoSuchProcess:
+    """Why the interpreter cannot be told, in words for people."""
+    pid = target.pid
+    if not target.alive:
+        return NoSuchProcess(f"process {pid} ended while it was asked", pid=pid)
+    if name == "PermissionError":
+        return _denied(pid)
+    if "not enabled" in text:
+        return NotAttachable(
+            f"process {pid} forbids to be asked from outside: PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug",
+            pid=pid,
+            hint=WAYS,
+        )
+    return NotAttachable(f"process {pid} cannot be told to start vmscope: {name}: {text}", pid=pid, hint=WAYS)
+
+
+def _denied(pid: int) -> AccessDenied:
+    return AccessDenied(
+        f"Permission denied: this user may not look into process {pid}",
+        pid=pid,
+        hint="run this as root: the process is another user's, or the system restricts ptrace",
+    )
+
+
+def _wait(target: Target, folder: str, timeout: float) -> str | None:
+    """The script's answer; None when it does not come in time."""
+    deadline = monotonic() + timeout
+    nap = 0.001
+    while True:
+        late = monotonic() >= deadline
+        try:
+            fd = os.open(f"{folder}/answer", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            pass
+        else:
+            with open(fd, "rb") as file:
+                if not S_ISREG(os.fstat(fd).st_mode):
+                    raise AttachError(f"process {target.pid} has answered by no file", pid=target.pid)
+                return file.read(_LONGEST_ANSWER).decode("utf-8", "replace")
+        if not target.alive:
+            raise NoSuchProcess(f"process {target.pid} ended while it was asked", pid=target.pid)
+        if late:
+            return None
+        sleep(nap)
+        nap = min(nap * 1.5, 0.05)
+
+
+def _judge(target: Target, version: tuple[int, int], answer: str) -> str:
+    name, _, text = answer.partition("\n")
+    if name == _OK:
+        return text
+    pid = target.pid
+    if name in ("ModuleNotFoundError", "ImportError", "PermissionError"):
+        try:
+            program = os.readlink(f"/proc/{pid}/exe")
+        except OSError:
+            program = f"python{version[0]}.{version[1]}"
+        raise NotAttachable(
+            f"process {pid} cannot import vmscope: {text}",
+            pid=pid,
+            hint=f"install it where that program finds it: {program} -m pip install vmscope",
+        )
+    raise AttachError(f"vmscope could not start in process {pid}: {name}: {text}", pid=pid)
+
+
+def _clear(folder: str) -> None:
+    for name in ("attach.py", "waiting", "answer", "answer.new"):
+        _remove(f"{folder}/{name}")
+    try:
+        os.rmdir(folder)
+    except OSError:
+        pass
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

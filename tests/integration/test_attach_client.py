@@ -1,0 +1,583 @@
+"""The attach protocol's client beside JVMs, processes that a signal would end, and hostile servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartJVM, StartPython
+from tests.oracle.isolated import isolated
+from tests.oracle.jdk_tools import vmscope
+from tests.support import JDK, JVM, PATIENCE, Child, User
+from vmscope import errors
+from vmscope.attach.client import Client, connect
+from vmscope.attach.target import Target
+from vmscope.cli import cmd
+
+ROOT = os.geteuid() == 0
+
+
+def version_of(pid: int) -> str:
+    with connect(pid) as client, client.execute("jcmd", "VM.version") as reply:
+        assert reply.status == 0
+        return reply.read().decode()
+
+
+def notes(pid: int) -> list[str]:
+    """Files that tell a VM of a client."""
+    places = (f"/proc/{pid}/cwd", "/tmp")
+    return [path for path in (f"{place}/.attach_pid{pid}" for place in places) if os.path.exists(path)]
+
+
+# -- JVMs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [17, 21, 25])
+def test_a_jvm_opens_its_socket_when_asked(start_jvm: StartJVM, version: int) -> None:
+    jdk = JDK.find(version)
+    if jdk is None:
+        pytest.skip(f"no JDK {version}: run make jdks")
+    jvm = start_jvm("-Xmx32m", jdk=jdk)
+    path = f"/tmp/.java_pid{jvm.pid}"
+    assert not os.path.exists(path)
+    first = version_of(jvm.pid)
+    assert f"\nJDK {version}." in first
+    assert notes(jvm.pid) == []
+    assert version_of(jvm.pid) == first
+    os.unlink(path)  # as a cleaner of /tmp does
+    if version > 17:  # 17 does not notice
+        assert version_of(jvm.pid) == first
+
+
+@pytest.mark.parametrize("option", ["-XX:-UsePerfData", "-XX:+PerfDisableSharedMem"])
+def test_a_jvm_without_a_region(start_jvm: StartJVM, option: str) -> None:
+    assert "OpenJDK" in version_of(start_jvm(option, "-Xmx32m").pid)
+
+
+def test_a_jvm_whose_directory_is_gone(jdk: JDK, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    before = os.getcwd()
+    os.chdir(place)
+    try:
+        jvm = JVM(jdk, "-Xmx32m")
+    finally:
+        os.chdir(before)
+    with jvm:
+        place.rmdir()
+        assert "OpenJDK" in version_of(jvm.pid)
+
+
+def test_a_jvm_that_would_end_by_the_signal(start_jvm: StartJVM) -> None:
+    """-Xrs leaves SIGQUIT at its default: such a JVM opens its socket at its start, and gets no signal."""
+    jvm = start_jvm("-Xrs", "-Xmx32m")
+    with Target(jvm.pid) as target:
+        assert not target.catches
+        with pytest.raises(errors.NotAttachable, match="does not handle SIGQUIT"):
+            target.wake()
+    assert "OpenJDK" in version_of(jvm.pid)
+
+
+def test_a_jvm_that_was_told_not_to(start_jvm: StartJVM) -> None:
+    jvm = start_jvm("-XX:+DisableAttachMechanism", "-Xmx32m")
+    with pytest.raises(errors.NotAttachable, match="does not take part in attach") as caught:
+        connect(jvm.pid)
+    assert "-XX:+DisableAttachMechanism" in caught.value.hint
+    assert notes(jvm.pid) == []
+    run = vmscope("cmd", str(jvm.pid), "VM.version")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert jvm.process.poll() is None
+
+
+def stop(pid: int) -> None:
+    """SIGSTOP, and waits until every thread stands."""
+    os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + PATIENCE
+    tasks = Path(f"/proc/{pid}/task")
+    while any("\nState:\tT" not in (task / "status").read_text() for task in tasks.iterdir()):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_a_stopped_jvm(start_jvm: StartJVM) -> None:
+    jvm = start_jvm("-Xmx32m")
+    stop(jvm.pid)
+    with pytest.raises(errors.AttachTimeout, match="is stopped"):
+        connect(jvm.pid, timeout=0.3)
+    assert notes(jvm.pid) == []
+    os.kill(jvm.pid, signal.SIGCONT)
+    version_of(jvm.pid)
+    stop(jvm.pid)
+    with (
+        connect(jvm.pid, silence=0.3) as client,
+        pytest.raises(errors.AttachTimeout, match="is stopped") as caught,
+    ):
+        client.execute("jcmd", "VM.version")
+    assert caught.value.hint == f"kill -CONT {jvm.pid}"
+    os.kill(jvm.pid, signal.SIGCONT)
+    assert "OpenJDK" in version_of(jvm.pid)
+
+
+def test_a_jvm_that_dies_in_the_middle(start_jvm: StartJVM) -> None:
+    jvm = start_jvm("-Xmx32m")
+    with connect(jvm.pid) as client:
+        jvm.kill()
+        with pytest.raises(errors.AttachError, match="ended while it was asked"):
+            client.execute("jcmd", "VM.version")
+    with pytest.raises(errors.NoSuchProcess):
+        connect(jvm.pid)
+
+
+def test_long_requests_take_version_2(jdk: JDK, start_jvm: StartJVM) -> None:
+    jvm = start_jvm("-Xmx32m")
+    name = "x" * 5000
+    with connect(jvm.pid) as client:
+        if jdk.version < 25:
+            with pytest.raises(errors.RequestError, match="1024 bytes"):
+                client.execute("jcmd", f"help {name}")
+        else:
+            with client.execute("jcmd", f"help {name}") as reply:
+                assert name in reply.read().decode()
+        with pytest.raises(errors.RequestError, match="NUL"):
+            client.execute("jcmd", "a\0b")
+
+
+# -- what a signal would end ----------------------------------------------------------------------
+
+REACTIONS = {
+    "default": "signal.signal(signal.SIGQUIT, signal.SIG_DFL)",
+    "ignored": "signal.signal(signal.SIGQUIT, signal.SIG_IGN)",
+    "handled": "signal.signal(signal.SIGQUIT, lambda *_: print('caught', flush=True))",
+    "faulthandler": "import faulthandler; faulthandler.register(signal.SIGQUIT)",
+    "blocked": "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGQUIT])",
+}
+
+
+@pytest.mark.parametrize("name", REACTIONS)
+def test_what_is_no_vm_gets_no_signal(start_python: StartPython, name: str) -> None:
+    """Whatever it does with SIGQUIT, a process that is no VM goes on as before, and every client says why."""
+    child = start_python(
+        f"import signal, sys\n{REACTIONS[name]}\nprint('ready', flush=True)\nsys.stdin.readline()\nprint('bye')"
+    )
+    with pytest.raises(errors.NotAttachable, match=f"process {child.pid} .*SIGQUIT was not sent") as caught:
+        connect(child.pid)
+    assert "vmscope run" in caught.value.hint
+    for line in (["cmd", str(child.pid), "VM.version"], ["jcmd", str(child.pid), "VM.version"]):
+        run = vmscope(*line)
+        assert run.returncode == 1
+        assert len(run.stderr.splitlines()) == 1
+        assert "SIGQUIT was not sent" in run.stderr
+    assert notes(child.pid) == []
+    child.send("")
+    assert child.rest() == b"bye\n"
+    assert child.process.wait(PATIENCE) == 0
+
+
+def test_no_such_process() -> None:
+    ended = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    for pid in (ended.pid, 2**31 - 1, 2**31, 0):  # a zombie, pids that cannot be
+        with pytest.raises(errors.NoSuchProcess):
+            connect(pid)
+    ended.wait()
+    run = vmscope("cmd", str(ended.pid), "VM.version")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr.startswith(f"vmscope: Process not found: there is no process {ended.pid}")
+
+
+def test_a_pid_that_is_used_again_gets_no_signal(start_python: StartPython) -> None:
+    """The signal goes by a descriptor of the process, which stays with the one that was looked at."""
+    child = start_python("import signal\nsignal.signal(signal.SIGQUIT, print)\nprint('ready', flush=True)\ninput()")
+    with Target(child.pid) as target:
+        assert target.catches
+        child.kill()
+        with pytest.raises(errors.NoSuchProcess):
+            target.wake()
+
+
+# -- hostile servers ------------------------------------------------------------------------------
+
+
+class Server(Child):
+    """A process that listens where a VM would, and does with a client what `serve(client)` says."""
+
+    def __init__(self, serve: str, setup: str = "") -> None:
+        code = f"""
+import os, socket, sys, time
+path = f"/tmp/.java_pid{{os.getpid()}}"
+if os.path.lexists(path):
+    os.unlink(path)  # of a process that was killed
+server = socket.socket(socket.AF_UNIX)
+server.bind(path)
+os.chmod(path, 0o600)
+{setup}
+server.listen(1)
+def serve(client):
+    {serve}
+print("ready", flush=True)
+while True:
+    client, _ = server.accept()
+    try:
+        serve(client)
+    except OSError:
+        pass
+    client.close()
+"""
+        super().__init__([sys.executable, "-c", code])
+        self.path = f"/tmp/.java_pid{self.pid}"
+        try:
+            self.read_until(b"ready\n")
+        except BaseException:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        super().kill()
+        if os.path.lexists(self.path):
+            os.unlink(self.path)
+
+
+@pytest.fixture
+def hostile() -> Iterator[type[Server]]:
+    made: list[Server] = []
+
+    class Kept(Server):
+        def __init__(self, serve: str, setup: str = "") -> None:
+            super().__init__(serve, setup)
+            made.append(self)
+
+    yield Kept
+    for server in made:
+        server.kill()
+
+
+def refused(client: Client, kind: type[errors.VMScopeError], words: str) -> None:
+    with pytest.raises(kind, match=words), client.execute("jcmd", "VM.version") as reply:
+        reply.read()
+
+
+def test_a_server_that_never_answers(hostile: type[Server]) -> None:
+    server = hostile("time.sleep(600)")
+    with connect(server.pid, silence=0.3) as client:
+        refused(client, errors.AttachTimeout, "has said nothing for 0.3 s")
+    run = vmscope("cmd", "--timeout=300ms", str(server.pid), "VM.version")
+    assert run.returncode == 1
+    assert "--timeout=SECONDS waits longer" in run.stderr
+
+
+def test_a_server_that_stops_in_the_middle(hostile: type[Server]) -> None:
+    server = hostile("client.sendall(b'0\\nhalf of'); time.sleep(600)")
+    run = vmscope("cmd", "--timeout=300ms", str(server.pid), "VM.version")
+    assert (run.returncode, run.stdout) == (1, "half of")
+    assert "has said nothing for 0.3 s" in run.stderr
+
+
+def test_a_server_that_dies_in_the_middle(hostile: type[Server]) -> None:
+    server = hostile("client.sendall(b'0\\nhalf of'); time.sleep(0.1); os._exit(1)")
+    run = vmscope("cmd", str(server.pid), "VM.version")
+    assert (run.returncode, run.stdout) == (1, "half of")
+    assert f"process {server.pid} ended" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("b''", "without an answer"),
+        ("b'hello\\n'", "does not answer by the attach protocol: b'hello"),
+        ("b'9' * 1000000", "does not answer by the attach protocol"),
+        ("b'\\n'", "does not answer by the attach protocol"),
+        ("b'--1\\n'", "does not answer by the attach protocol"),
+        ("b'\\xb2\\n'", "does not answer by the attach protocol"),
+    ],
+)
+def test_a_server_that_speaks_something_else(hostile: type[Server], answer: str, words: str) -> None:
+    server = hostile(f"client.recv(99); client.sendall({answer})")
+    with connect(server.pid) as client:
+        refused(client, errors.AttachError, words)
+
+
+def test_an_answer_without_an_end(hostile: type[Server]) -> None:
+    """It is handed on piece by piece; what reads it says when it is enough."""
+    server = hostile("client.sendall(b'0\\n')\n    while True: client.sendall(b'x' * 65536)")
+    with connect(server.pid) as client:
+        with client.execute("jcmd", "VM.version") as reply:
+            assert reply.read(1000) == b"x" * 1000
+        with client.execute("jcmd", "VM.version") as reply:
+            total = 0
+            for part in reply:
+                assert len(part) <= 65536
+                total += len(part)
+                if total > 10_000_000:
+                    break
+    command = f"{sys.executable} -m vmscope cmd {server.pid} VM.version | head -c 3"
+    run = subprocess.run(["sh", "-c", command], capture_output=True, timeout=PATIENCE, check=False)
+    assert (run.stdout, run.stderr) == (b"xxx", b"")
+
+
+def test_a_failure_without_an_end(hostile: type[Server]) -> None:
+    server = hostile("client.sendall(b'1\\n')\n    while True: client.sendall(b'x' * 65536)")
+    with connect(server.pid) as client, client.execute("jcmd", "VM.version") as reply:
+        assert len(str(reply.failure())) == 65536
+
+
+def test_a_server_whose_queue_is_full(hostile: type[Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    server = hostile("print('in', flush=True); time.sleep(600)")
+    waiting: list[socket.socket] = []
+
+    def wait() -> None:
+        waiting.append(socket.socket(socket.AF_UNIX))
+        waiting[-1].setblocking(False)
+        waiting[-1].connect(server.path)
+
+    try:
+        wait()
+        assert server.readline() == "in"
+        wait()
+        wait()
+        with pytest.raises(BlockingIOError):
+            wait()
+        monkeypatch.setattr("vmscope.attach.client.HANDSHAKE", 0.2)
+        with pytest.raises(errors.AttachTimeout, match="no more clients"):
+            connect(server.pid)
+    finally:
+        for one in waiting:
+            one.close()
+
+
+@pytest.mark.parametrize(
+    ("setup", "words"),
+    [
+        ("os.chmod(path, 0o666)", "open to others .mode 666"),
+        ("os.chmod(path, 0o640)", "open to others .mode 640"),
+        ("os.chown(path, 12345, 12345)", "belongs to user 12345"),
+        ("os.rename(path, path + '.x'); os.symlink(path + '.x', path)", "is no socket"),
+        ("os.unlink(path); open(path, 'w').close(); os.chmod(path, 0o600)", "is no socket"),
+        ("os.unlink(path); os.mkfifo(path, 0o600)", "is no socket"),
+        ("os.unlink(path); os.mkdir(path, 0o700)", "is no socket"),
+    ],
+)
+def test_a_socket_that_is_not_to_be_trusted(hostile: type[Server], setup: str, words: str) -> None:
+    """Nothing is sent, and no signal either."""
+    if "chown" in setup and not ROOT:
+        pytest.skip("needs root")
+    server = hostile("print(client.recv(99), flush=True)", setup)
+    try:
+        with pytest.raises(errors.InsecureSocket, match=words) as caught:
+            connect(server.pid)
+        assert caught.value.path is not None
+        assert caught.value.path.endswith(f".java_pid{server.pid}")
+        assert server.process.poll() is None
+    finally:
+        if os.path.isdir(server.path) and not os.path.islink(server.path):
+            os.rmdir(server.path)
+        if os.path.exists(server.path + ".x"):
+            os.unlink(server.path + ".x")
+
+
+def test_a_socket_that_another_process_answers(hostile: type[Server], start_python: StartPython) -> None:
+    other = start_python("print('ready', flush=True)\ninput()")
+    path = f"/tmp/.java_pid{other.pid}"
+    server = hostile("print(client.recv(99), flush=True)")
+    os.rename(server.path, path)
+    try:
+        with pytest.raises(errors.InsecureSocket, match=f"is answered by process {server.pid}"):
+            connect(other.pid)
+    finally:
+        os.unlink(path)
+
+
+def test_a_socket_that_was_left_behind(start_python: StartPython) -> None:
+    """Of a process that was killed, by one that has its pid now: nobody listens, and no signal is sent."""
+    child = start_python("print('ready', flush=True)\ninput()")
+    path = f"/tmp/.java_pid{child.pid}"
+    if os.path.exists(path):
+        os.unlink(path)
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(path)
+    os.chmod(path, 0o600)
+    try:
+        with pytest.raises(errors.NotAttachable, match="SIGQUIT was not sent"):
+            connect(child.pid)
+    finally:
+        os.unlink(path)
+
+
+def test_many_clients_of_one_jvm(start_jvm: StartJVM) -> None:
+    """Together they open its socket, and all are answered."""
+    jvm = start_jvm("-Xmx32m")
+    said: list[str] = []
+    threads = [threading.Thread(target=lambda: said.append(version_of(jvm.pid))) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert len(said) == 20
+    assert len(set(said)) == 1
+    assert notes(jvm.pid) == []
+
+
+# -- users and namespaces -------------------------------------------------------------------------
+
+ASK = """
+import os, sys, pwd
+from vmscope.attach.client import connect
+from vmscope.errors import VMScopeError
+import vmscope.reader.machine, vmscope.reader.attachment
+{become}
+for pid in sys.argv[1:]:
+    try:
+        with connect(int(pid)) as client, client.execute("jcmd", "VM.version") as reply:
+            print(reply.status, reply.read().split()[0].decode())
+    except VMScopeError as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_another_user(private_user: User, jdk: JDK, start_jvm: StartJVM, start_python: StartPython) -> None:
+    """Root asks everybody's VM; a user is refused by root's, and asks its own."""
+    from tests.support import BECOME
+
+    roots = start_jvm("-Xmx32m")
+    script = (
+        BECOME.format(uid=private_user.uid, gid=private_user.gid, name=private_user.name)
+        + "import sys\nos.chdir('/')\nos.execv(sys.argv[1], sys.argv[1:])"
+    )
+    keytool = ["sun.security.tools.keytool.Main", "-importpass", "-keystore", "/nonexistent/none"]
+    java = os.path.realpath(jdk.tool("java"))
+    theirs = Child([sys.executable, "-c", script, java, "-Xmx32m", *keytool], merge_stderr=True)
+    with theirs:
+        theirs.read_until(b"password:")
+        become = BECOME.format(uid=private_user.uid, gid=private_user.gid, name=private_user.name)
+
+        def ask() -> list[str]:
+            code = ASK.format(become=become)
+            command = [sys.executable, "-c", code, str(roots.pid), str(theirs.pid)]
+            run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            assert run.returncode == 0, run.stderr
+            return run.stdout.splitlines()
+
+        refusal = f"AccessDenied Permission denied: process {roots.pid} belongs to another user"
+        assert ask() == [refusal, "0 OpenJDK"]
+        assert "OpenJDK" in version_of(roots.pid)
+        assert "OpenJDK" in version_of(theirs.pid)
+        assert ask() == [refusal, "0 OpenJDK"]  # now that a socket is there
+
+
+# A JVM in a pid and mount namespace with a /tmp of its own, and a client beside it.
+CONTAINER = """import subprocess, sys
+subprocess.run(["mount", "-t", "tmpfs", "none", "/tmp"], check=True)
+made = subprocess.Popen(
+    [sys.argv[1], "-Xmx32m", "sun.security.tools.keytool.Main", "-importpass", "-keystore", "/none"],
+    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/tmp")
+text = b""
+while not text.endswith(b"password:"):
+    text += made.stdout.read(1)
+print("ready", flush=True)
+for line in sys.stdin:
+    command = [sys.executable, "-m", "vmscope", "cmd", str(made.pid), "VM.version"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    print([run.returncode, run.stdout, run.stderr], flush=True)
+"""
+
+
+def test_a_container(jdk: JDK) -> None:
+    """A JVM with a pid and a /tmp of its own: from outside by its pid there, from inside by its own."""
+    outside, listed, inside = isolated(
+        r"""
+        import re
+        container = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
+             sys.executable, "-c", facts["container"], facts["java"]],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert container.stdout.readline() == "ready\n"
+        listed = ours("jcmd", "-l")
+        # unshare's own pid may be the JVM's in there, and then both are listed, as the JDK's jcmd does
+        pid, = (pid for pid in re.findall(r"(?m)^\d+", listed[1]) if os.readlink(f"/proc/{pid}/exe").endswith("java"))
+        outside = [ours("cmd", pid, "VM.version")]
+        outside += [ours("jcmd", pid, "VM.version"), run(facts["jcmd"], pid, "VM.version")]
+        print("x", file=container.stdin, flush=True)
+        inside = eval(container.stdout.readline())
+        container.stdin.close()
+        result = [outside, listed, inside]
+        """,
+        java=jdk.tool("java"),
+        jcmd=jdk.tool("jcmd"),
+        container=CONTAINER,
+    )
+    assert listed[1].endswith(" sun.security.tools.keytool.Main -importpass -keystore /none\n")
+    assert outside[0][0] == inside[0] == 0
+    assert outside[0][1] == inside[1]
+    assert "OpenJDK" in inside[1]
+    assert outside[1] == outside[2]
+
+
+# -- the command line -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ([], ""),
+        (["VM.version"], "VM.version"),
+        (["Thread.print -l"], "Thread.print -l"),
+        (["GC.heap_dump", "-all", "/tmp/a b"], 'GC.heap_dump -all "/tmp/a b"'),
+        (["X", "key=a b", "other=c"], 'X key="a b" other=c'),
+        (["X", 'a "b" c'], "X 'a \"b\" c'"),
+        (["X", ""], 'X ""'),
+        (["X", "a b=c d"], 'X "a b=c d"'),
+    ],
+)
+def test_arguments_are_quoted(words: list[str], line: str) -> None:
+    assert cmd.line(words) == line
+
+
+def test_quotes_of_both_kinds() -> None:
+    with pytest.raises(errors.CommandLineError, match="cannot be quoted"):
+        cmd.line(["X", "a 'b' \"c\""])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["x"], ["-1"], ["--nonsense", "1"], ["--timeout", "1"], ["--timeout=x", "1"], ["--timeout=-1", "1"], ["1.5"]],
+)
+def test_wrong_arguments(words: list[str]) -> None:
+    for command in ("cmd", "attach"):
+        run = vmscope(command, *words)
+        assert run.returncode == 2
+        assert run.stdout == ""
+        assert run.stderr.startswith("vmscope: ")
+        assert len(run.stderr.splitlines()) == 1
+
+
+def test_a_command_with_blanks_and_one_that_fails(jvm: JVM, tmp_path: Path) -> None:
+    path = tmp_path / "a dump"
+    run = vmscope("cmd", str(jvm.pid), "GC.heap_dump", str(path))
+    assert run.returncode == 0, run.stderr
+    assert path.stat().st_size > 1000
+    again = vmscope("cmd", str(jvm.pid), "nonsense")
+    assert (again.returncode, again.stdout) == (1, "")
+    assert again.stderr == "vmscope: java.lang.IllegalArgumentException: Unknown diagnostic command\n"
+    forever = vmscope("cmd", "--timeout=0", str(jvm.pid))
+    assert forever.returncode == 0
+    assert "VM.version" in forever.stdout
+
+
+def test_a_first_question_does_not_wait(start_jvm: StartJVM) -> None:
+    """The handshake takes what the JVM takes, not a fixed nap: the best of several is far below 100 ms."""
+    took = []
+    for _ in range(3):
+        jvm = start_jvm("-Xmx32m", "-XX:+UseSerialGC")
+        begin = time.monotonic()
+        connect(jvm.pid).close()
+        took.append(time.monotonic() - begin)
+        jvm.kill()
+    assert min(took) < 5
