@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from vmscope.counters.kinds import Constant, Counter, Gauge, Histogram, Text
     from vmscope.errors import VMScopeError
     from vmscope.instruments import instrument
+    from vmscope.overview import Status
     from vmscope.reader import vm, vms
     from vmscope.reader.machine import VM
-    from vmscope.runtime import Status, start, status, stop
+    from vmscope.runtime import start, status, stop
     from vmscope.wire.codes import Units, Variability
 
 __all__ = [
@@ -51,7 +52,8 @@ _HOMES = {
     "instruments": ("instrument",),
     "reader": ("vm", "vms"),
     "reader.machine": ("VM",),
-    "runtime": ("Status", "start", "status", "stop"),
+    "overview": ("Status",),
+    "runtime": ("start", "status", "stop"),
     "wire.codes": ("Units", "Variability"),
 }
 

@@ -21,6 +21,7 @@ _hooked = False
 _ends: list[Callable[[], object]] = []
 _waiting: Callable[[], object] | None = None
 _thresholds: tuple[int, int, int] | None = None  # the program's, while they are not in force
+_visits = 0  # calls under way for which they are not
 
 
 def call(callback: Callable[[], object]) -> None:
@@ -69,22 +70,32 @@ def _exit() -> None:
 
 
 def _run() -> None:
-    """On the thread: what is waiting, and no garbage collection.
-
-    A collection would run the program's destructors on a thread that the program does not know, and where a
-    descriptor has another meaning.
-    """
-    global _waiting, _thresholds
-    import gc
-
+    """On the thread: what is waiting."""
+    global _waiting
     callback, _waiting = _waiting, None
     if callback is not None:
+        without_collection(callback)
+
+
+def without_collection(callback: Callable[[], object]) -> None:
+    """Calls it, on a thread of ours, with no garbage collection but those that it asks for itself.
+
+    One would run the program's destructors on a thread that the program does not know, and in a call of `call` where
+    a descriptor has another meaning.
+    """
+    global _visits, _thresholds
+    import gc
+
+    if not _visits:
         _thresholds = gc.get_threshold()
         if _thresholds[0]:  # 0: the program does without
             gc.set_threshold(_NO_COLLECTION, *_thresholds[1:])
-        try:
-            callback()
-        finally:
+    _visits += 1
+    try:
+        callback()
+    finally:
+        _visits -= 1
+        if not _visits:
             _restore()
 
 
@@ -98,7 +109,9 @@ def _restore() -> None:
 
 
 def _after_fork() -> None:
+    global _visits
     native.after_fork_in_child()
+    _visits = 0
     if _thresholds is not None:  # forked in the middle of a call that took too long to be waited for
         _restore()
     if _waiting is not None:

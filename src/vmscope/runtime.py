@@ -11,56 +11,22 @@ from _thread import RLock
 
 from vmscope import __version__, later, native
 from vmscope import flags as vm_flags
+from vmscope.attach.listener import Listener
 from vmscope.counters import identity
-from vmscope.counters.kinds import Counter
 from vmscope.counters.registry import REGISTRY
 from vmscope.counters.standard import Standard
-from vmscope.errors import DiskFull, OptionError, VMScopeError
+from vmscope.errors import DiskFull, ListenerError, OptionError, VMScopeError
 from vmscope.memory.region import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.flags import Flags
+    from vmscope.overview import Status
 
 _STOP_TIMEOUT = 1_000_000_000  # ns: the longest that a stuck disk may hold up the end of the process
 _MS = 1_000_000  # ns
 _MIRROR_INTERVAL = 50 * _MS  # where there is no sampler
 _LOCK_TIMEOUT = 1.0  # s: a program that starts or stops at this very moment is soon done
-
-
-class Status:
-    """What `vmscope.status()` tells.
-
-    `running`; `path` of the region's file or None; `reason` why there is none, or ""; `capacity`, `used` and
-    `overflow` in bytes; `flags`, the VM options in force; `implementation`, "c" or "python"; `fatal_path`,
-    whether a crash saves the region where asked and unlinks its file (the Python twin cannot); `agent_errors`, how
-    often code of an agent has raised (the counters `vmscope.agents.errors` say which).
-    """
-
-    __slots__ = (
-        "agent_errors", "capacity", "fatal_path", "flags", "implementation", "overflow", "path", "reason", "running",
-        "used",
-    )  # fmt: skip
-
-    def __init__(self, vm: VirtualMachine) -> None:
-        region = vm.region
-        self.running = vm.running
-        self.path = None if region is None or region.file is None else region.file.path
-        self.reason = vm.reason
-        self.capacity = 0 if region is None else region.capacity
-        self.used = 0 if region is None else region.mirror.used
-        self.overflow = 0 if region is None else region.mirror.overflow
-        self.flags = vm.flags
-        self.implementation = native.IMPLEMENTATION
-        self.fatal_path = native.is_armed()
-        errors = REGISTRY.get("vmscope.agents.errors")
-        self.agent_errors = errors.value if type(errors) is Counter else 0
-        if vm.survived():
-            self.path = None
-            self.reason = "a fatal signal took the file away, and the program went on: stop() and start() again"
-
-    def __repr__(self) -> str:
-        return " ".join(["<vmscope.Status", *(f"{name}={getattr(self, name)!r}" for name in self.__slots__)]) + ">"
 
 
 class VirtualMachine:
@@ -71,7 +37,8 @@ class VirtualMachine:
         self.region: Region | None = None
         self.unsaved = ""  # why a save that was asked for failed
         self._parents: Region | None = None  # in a forked child, until it makes its own
-        self.reason = "vmscope.start() was not called"
+        self.reason = self.attach_reason = "vmscope.start() was not called"
+        self.listener: Listener | None = None
         self.flags: Flags = vm_flags.Flags()
         self._inherited = 0  # how many agents of the environment's have been loaded
         self._armed = False
@@ -184,9 +151,11 @@ class VirtualMachine:
     def _start(self, command: str | None) -> None:
         if not native.in_main_interpreter():
             self.reason = "a process has one region, its main interpreter's: this is a sub-interpreter"
+            self.attach_reason = "a process has one socket, its main interpreter's: this is a sub-interpreter"
             return
         self._hook()
         self._end_with_parent()
+        self._listen()
         if not self.flags.on("UsePerfData"):
             self.reason = "switched off by -XX:-UsePerfData"
             return
@@ -205,6 +174,18 @@ class VirtualMachine:
         if region is not None:
             self._open(region)
 
+    def _listen(self) -> None:
+        """Opens the socket for clients: before the region, which says whether there is one."""
+        self.attach_reason = ""
+        if self.flags.on("DisableAttachMechanism"):
+            self.attach_reason = "switched off by -XX:+DisableAttachMechanism"
+            return
+        try:
+            self.listener = Listener(_serve, handshake=not self.flags.on("ReduceSignalUsage"))
+        except (ListenerError, MemoryError, RuntimeError) as error:
+            self.attach_reason = str(error) or "no memory for the listener"
+            self._log("debug", "no socket to attach to: %s", self.attach_reason)
+
     def _make_region(self) -> Region | None:
         self.reason = ""
         try:
@@ -216,6 +197,7 @@ class VirtualMachine:
     def _open(self, region: Region) -> None:
         """Fills the region, and lets others see it and what becomes of it."""
         assert self._standard is not None
+        self._standard.set_attachable(self.listener is not None)
         self._standard.stamp()
         REGISTRY.attach(region, self._standard.all)
         region.mirror.set_clock(self._standard.clock)
@@ -288,17 +270,24 @@ class VirtualMachine:
         host = sys.modules.get("vmscope.tool.host")
         if host is not None:
             host.end()
-        self.stop()
+        self._end(last=True)
 
     def stop(self) -> None:
         """Saves the region where asked, takes its file away, and goes on counting on private memory."""
+        self._end(last=False)
+
+    def _end(self, *, last: bool) -> None:
         later.cancel()
         with self._lock:
-            self._stop()
+            self._stop(last=last)
 
-    def _stop(self) -> None:
+    def _stop(self, *, last: bool = False) -> None:
         if self.running:
             self.running = False
+            listener, self.listener = self.listener, None
+            if listener is not None:
+                listener.close(last=last)
+            self.attach_reason = "vmscope.stop() was called"
             region, self.region = self.region, None
             if self._standard is not None:
                 self._standard.rest(last=bool(self._save_path()))
@@ -357,17 +346,22 @@ class VirtualMachine:
         self._parents, self.region = self.region, None
         if self._parents is not None and self._parents.file is not None:
             self._parents.file.abandon()
-        if not self.running or self._standard is None:
+        self.listener = None
+        if not self.running:
             return
-        self._standard.after_fork()
+        if self._standard is not None:
+            self._standard.after_fork()
         if "%p" not in self.flags.text("PerfDataSaveFile"):
             self.flags.forget("PerfDataSaveFile")  # the parent's exit writes that file
         self._end_with_multiprocessing()
-        self.reason = "a forked child: its region appears a moment after the fork"
+        if self._standard is not None:
+            self.reason = "a forked child: its region appears a moment after the fork"
+        self.attach_reason = "a forked child: its socket appears a moment after the fork"
         try:
             later.call(self._open_child)
         except OSError as error:
             self.reason = f"no thread can be started to make the region: {error.strerror}"
+            self.attach_reason = f"no thread can be started to make the socket: {error.strerror}"
 
     def _open_child(self) -> None:
         """Opens it, silently: the program would not expect its handlers of logging to be called on this thread."""
@@ -375,7 +369,9 @@ class VirtualMachine:
             silent, self._silent = self._silent, True
             try:
                 self._parents = None  # not before: most children end or exec without paying for it
-                if self.running and self.region is None:
+                if self.running and self.listener is None:
+                    self._listen()
+                if self.running and self.region is None and self._standard is not None:
                     region = self._make_region()
                     if region is not None:
                         self._open(region)
@@ -398,6 +394,8 @@ class VirtualMachine:
 
     def status(self) -> Status:
         """Whether this process is published, where, and why not."""
+        from vmscope.overview import Status
+
         return Status(self)
 
     def _log(self, level: str, message: str, *arguments: object) -> None:
@@ -409,6 +407,13 @@ class VirtualMachine:
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
         getattr(logger, level)(message, *arguments)
+
+
+def _serve(call: native.Call) -> None:
+    """Nobody whom no client asks pays for the commands."""
+    from vmscope.commands import operations
+
+    operations.serve(call)
 
 
 VM = VirtualMachine()

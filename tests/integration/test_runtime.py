@@ -90,7 +90,8 @@ def test_the_life_of_a_region(implementation: str) -> None:
 
 def test_status_shows_itself() -> None:
     (answer,) = answers("vmscope.start('-XX:-UsePerfData')\nanswer(text=repr(vmscope.status()))")
-    assert answer["text"].startswith("<vmscope.Status agent_errors=0 capacity=0 ")
+    assert answer["text"].startswith("<vmscope.Status agent_errors=0 attach_path='/tmp/.java_pid")
+    assert "' attach_reason='' capacity=0 " in answer["text"]
     assert "path=None reason='switched off by -XX:-UsePerfData' running=True used=0>" in answer["text"]
 
 
@@ -271,7 +272,8 @@ PRIVATE = """
         saved = decode(data).values(data)
     except FileNotFoundError:
         saved = None
-    answer(path=status.path, reason=status.reason, used=status.used, running=running, stopped=use(), child=child,
+    answer(path=status.path, reason=status.reason, used=status.used, attach_reason=status.attach_reason,
+           running=running, stopped=use(), child=child,
            records=records, saved=saved)
 """
 
@@ -329,7 +331,10 @@ def test_private_memory(mounts: str, before: str, reason: str, level: str) -> No
     answer = private(mounts, before)
     assert reason in answer["reason"]
     assert answer["used"] > 0
-    assert answer["records"] == [[level, "vmscope", f"no shared region: {answer['reason']}"]]
+    records = [[level, "vmscope", f"no shared region: {answer['reason']}"]]
+    if answer["attach_reason"]:
+        records.insert(0, ["DEBUG", "vmscope", f"no socket to attach to: {answer['attach_reason']}"])
+    assert answer["records"] == records
     values = answer["saved"]
     assert (values["test.early"], values["test.gauge"], values["test.text"]) == (2, -3, "x")
     assert values["sun.os.hrt.ticks"] > 0
@@ -639,7 +644,7 @@ def test_what_a_program_sees_of_it(implementation: str) -> None:
                signals=handlers == [signal.getsignal(number) for number in signal.valid_signals()])
     """
     (answer,) = answers(code)
-    twin = 1 if sys.version_info >= (3, 13) else 2  # the file, and before 3.13 the lock's mapping
+    twin = 4 if sys.version_info >= (3, 13) else 5  # the file, before 3.13 the lock's mapping, the listener's
     assert answer == {"descriptors": 0 if implementation == "c" else twin, "threads": True, "signals": True}
 
 

@@ -47,8 +47,8 @@ class Standard:
     """
 
     __slots__ = (
-        "_collector", "_find_and_load", "_import_timer", "_past", "_registry", "_sampled", "_sampler", "_stamps", "all",
-        "clock",
+        "_capabilities", "_collector", "_find_and_load", "_import_timer", "_past", "_registry", "_sampled", "_sampler",
+        "_stamps", "all", "clock",
     )  # fmt: skip
 
     def __init__(self, registry: Registry, constants: dict[str, int | str], limit: int) -> None:
@@ -79,7 +79,7 @@ class Standard:
                     self._sampled[field] = numbers[name]
             self.all.append(known[name])
         self.clock = numbers["sun.os.hrt.ticks"]
-        texts["sun.rt.jvmCapabilities"].set("0" * _CAPACITIES["sun.rt.jvmCapabilities"])
+        self._capabilities = texts["sun.rt.jvmCapabilities"]
         rows = tuple(
             (
                 numbers[f"sun.gc.collector.{collector}.invocations"],
@@ -135,6 +135,10 @@ class Standard:
         if _importlib["_find_and_load"] is self._import_timer:  # else somebody else has put something round it
             _importlib["_find_and_load"] = self._find_and_load
         self._registry.forget(counter for counter in self.all if isinstance(counter, (Constant, Alias)))
+
+    def set_attachable(self, attachable: bool) -> None:
+        """Whether clients find a socket of this process."""
+        self._capabilities.set(f"{attachable:d}".ljust(_CAPACITIES["sun.rt.jvmCapabilities"], "0"))
 
     def stamp(self) -> None:
         """Writes when this process started, and that it is ready now."""

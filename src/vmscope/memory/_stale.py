@@ -34,6 +34,8 @@ def clean(directory: Directory, own_pid: int) -> list[str]:
         try:
             if _clean_one(directory.fd, name, own_pid):
                 removed.append(name)
+                if name.isdigit() and name != str(own_pid):
+                    _clean_socket(directory, name)
         except OSError:
             continue  # gone already, a directory, or not ours to judge
     return removed
@@ -96,6 +98,14 @@ def _clean_one(directory_fd: int, name: str, own_pid: int) -> bool:
         return True
     finally:
         os.close(fd)
+
+
+def _clean_socket(directory: Directory, name: str) -> None:
+    """A VM that was killed left the socket too that its clients attached to."""
+    path = f"{os.path.dirname(directory.path)}/.java_pid{name}"
+    found = os.lstat(path)
+    if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.fstat(directory.fd).st_uid:
+        os.unlink(path)
 
 
 def _lives(pid: int) -> bool:

@@ -27,9 +27,11 @@ if not _wanted:
     from vmscope.native.dispatch import *  # noqa: F403
     from vmscope.native.ends import *  # noqa: F403
     from vmscope.native.fatal import *  # noqa: F403
+    from vmscope.native.frames import *  # noqa: F403
     from vmscope.native.histogram import *  # noqa: F403
     from vmscope.native.imports import *  # noqa: F403
     from vmscope.native.later import *  # noqa: F403
+    from vmscope.native.listener import *  # noqa: F403
     from vmscope.native.lockmap import *  # noqa: F403
     from vmscope.native.mapping import *  # noqa: F403
     from vmscope.native.mirror import *  # noqa: F403

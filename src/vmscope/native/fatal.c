@@ -76,9 +76,15 @@ unlink_file(Mirror *Py_UNUSED(mirror))
 }
 
 static void
+unlink_socket(Mirror *Py_UNUSED(mirror))
+{
+    vmscope_unlink_socket();
+}
+
+static void
 finish_region(Mirror *mirror)
 {
-    static void (*const steps[])(Mirror *) = {refresh_image, save_image, unlink_file};
+    static void (*const steps[])(Mirror *) = {refresh_image, save_image, unlink_file, unlink_socket};
     for (volatile size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (sigsetjmp(next_step, 0) == 0) { /* in a damaged heap a step may fault itself: then the next one */
             steps[i](mirror);

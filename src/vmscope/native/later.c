@@ -72,10 +72,12 @@ wait_and_call(PyObject *Py_UNUSED(owner))
             stopping = vmscope_thread_wait(&later.thread, left); /* which a kick may end early */
         }
         if (!stopping && begin()) {
+            vmscope_thread_make_spare();
             int own = unshare_descriptors();
             if (call()) {
                 vmscope_thread_finish(&later.thread);
             }
+            vmscope_thread_dismiss_spare();
             if (own) { /* else the thread would be counted for a moment longer */
                 vmscope_thread_unshare_files();
             }

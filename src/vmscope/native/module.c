@@ -10,6 +10,7 @@ native_exec(PyObject *module)
         vmscope_add_fatal,   vmscope_add_tally,     vmscope_add_imports, vmscope_add_states,
         vmscope_add_dispatch, vmscope_add_chain,  vmscope_add_gate,    vmscope_add_ends,
         vmscope_add_tracked, vmscope_add_census,  vmscope_add_locks, vmscope_add_picture,
+        vmscope_add_frames,  vmscope_add_handshake, vmscope_add_listener,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i](module) < 0) {
@@ -28,6 +29,7 @@ native_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->histogram_slot);
     Py_VISIT(state->timer);
     Py_VISIT(state->mirror);
+    Py_VISIT(state->call);
     Py_VISIT(state->current);
     return 0;
 }
@@ -41,6 +43,7 @@ native_clear(PyObject *module)
     Py_CLEAR(state->histogram_slot);
     Py_CLEAR(state->timer);
     Py_CLEAR(state->mirror);
+    Py_CLEAR(state->call);
     Py_CLEAR(state->current);
     return 0;
 }

@@ -17,6 +17,9 @@
 #define VMSCOPE_COMPACT_VALUE(number) (Py_SIZE(number) * (Py_ssize_t)((PyLongObject *)(number))->ob_digit[0])
 #endif
 
+/* Takes the attach socket's name away; async-signal-safe (socket.c). */
+void vmscope_unlink_socket(void);
+
 /* What a signal that ends the process does for the region; async-signal-safe. */
 void vmscope_end_region(void);
 
@@ -43,6 +46,9 @@ int vmscope_add_census(PyObject *module);
 int vmscope_add_mapping(PyObject *module);
 int vmscope_add_dispatch(PyObject *module);
 int vmscope_add_chain(PyObject *module);
+int vmscope_add_frames(PyObject *module);
+int vmscope_add_handshake(PyObject *module);
+int vmscope_add_listener(PyObject *module);
 
 /* The state of one module object; each object is a strong reference. */
 typedef struct {
@@ -51,6 +57,7 @@ typedef struct {
     PyTypeObject *histogram_slot;
     PyTypeObject *timer;
     PyTypeObject *mirror;
+    PyTypeObject *call;
     PyObject *current; /* what the relays made last ask for the thread; their serial, which no others have */
     uint64_t serial;
 } NativeState;

@@ -29,7 +29,7 @@
 #define FORK_TRIES 500          /* and so often for one that nothing gives a processor */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
-static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler"};
+static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler", "listener", "servant"};
 
 /* Each a strong reference to its owner: what fork looks at. Under `choosing`, which is held for some instructions. */
 static Thread *active[THREAD_KINDS];
@@ -78,8 +78,8 @@ vmscope_thread_unshare_files(void)
 #endif
 }
 
-static void
-account(Thread *self)
+void
+vmscope_thread_account(Thread *self)
 {
     int64_t cpu = vmscope_clock(CLOCK_THREAD_CPUTIME_ID);
     atomic_fetch_add_explicit(&own_cpu, cpu - self->cpu, memory_order_relaxed);
@@ -96,9 +96,19 @@ vmscope_thread_is_stopping(Thread *self)
 }
 
 int
+vmscope_thread_hear(Thread *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    int stopping = self->stopping;
+    self->kicked = 0;
+    pthread_mutex_unlock(&self->mutex);
+    return stopping;
+}
+
+int
 vmscope_thread_wait(Thread *self, int64_t nanoseconds)
 {
-    account(self);
+    vmscope_thread_account(self);
     struct timespec deadline = deadline_after(CLOCK_MONOTONIC, nanoseconds);
     pthread_mutex_lock(&self->mutex);
     while (!self->stopping && !self->kicked && pthread_cond_timedwait(&self->wake, &self->mutex, &deadline) != ETIMEDOUT) {
@@ -106,7 +116,7 @@ vmscope_thread_wait(Thread *self, int64_t nanoseconds)
     int stopping = self->stopping;
     self->kicked = 0;
     pthread_mutex_unlock(&self->mutex);
-    account(self);
+    vmscope_thread_account(self);
     return stopping;
 }
 
@@ -122,7 +132,7 @@ vmscope_thread_finish(Thread *self)
 int
 vmscope_thread_leave(Thread *self)
 {
-    account(self);
+    vmscope_thread_account(self);
     pthread_mutex_lock(&self->mutex);
     int stopping = self->stopping;
     if (stopping) {
@@ -175,16 +185,29 @@ vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)
     self->owner = owner;
     self->kind = kind;
     self->body = body;
+    self->tid = 0;
     self->joinable = self->running = self->stopping = self->kicked = self->stuck = 0;
     atomic_store(&self->paused, 0);
     atomic_store(&self->finished, 0);
 }
 
+/* With the mutex held. */
+static void
+wake(Thread *self)
+{
+    pthread_cond_signal(&self->wake);
+    if (self->wake_signal != 0 && self->running && self->tid != 0) {
+        (void)syscall(SYS_tgkill, getpid(), self->tid, self->wake_signal);
+    }
+}
+
 void
 vmscope_thread_kick(Thread *self)
 {
-    self->kicked = 1;
-    pthread_cond_signal(&self->wake);
+    if (!self->kicked) {
+        self->kicked = 1;
+        wake(self);
+    }
 }
 
 /* A fault that is blocked would end the process at once, past the fatal path. */
@@ -211,7 +234,9 @@ enter(void *argument)
     prctl(PR_SET_NAME, strncat(name, names[self->kind], sizeof name - sizeof "vmscope "));
 #endif
     self->cpu = 0;
+    pthread_mutex_lock(&self->mutex);
     self->tid = (pid_t)syscall(SYS_gettid);
+    pthread_mutex_unlock(&self->mutex);
     self->body(self->owner);
     return NULL;
 }
@@ -235,6 +260,82 @@ set_running(Thread *self, int running)
     pthread_mutex_unlock(&self->mutex);
 }
 
+/* 0, or the errno of pthread_create. */
+static int
+begin_thread(pthread_t *thread, void *(*begin)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for this thread */
+    int status = pthread_create(thread, &attributes, begin, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return status;
+}
+
+/* A thread made in advance. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    pthread_t thread;
+    int there, dismissed; /* it waits */
+    Thread *taker;
+} spare = {.mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+static void *
+wait_for_taker(void *Py_UNUSED(ignored))
+{
+    pthread_mutex_lock(&spare.mutex);
+    while (spare.taker == NULL && !spare.dismissed) {
+        pthread_cond_wait(&spare.wake, &spare.mutex);
+    }
+    Thread *taker = spare.taker;
+    spare.taker = NULL;
+    pthread_mutex_unlock(&spare.mutex);
+    return taker == NULL ? NULL : enter(taker);
+}
+
+void
+vmscope_thread_make_spare(void)
+{
+    pthread_mutex_lock(&spare.mutex);
+    spare.dismissed = 0;
+    spare.there = begin_thread(&spare.thread, wait_for_taker, NULL) == 0;
+    pthread_mutex_unlock(&spare.mutex);
+}
+
+void
+vmscope_thread_dismiss_spare(void)
+{
+    pthread_mutex_lock(&spare.mutex);
+    int there = spare.there;
+    spare.there = 0;
+    spare.dismissed = there;
+    pthread_cond_signal(&spare.wake);
+    pthread_mutex_unlock(&spare.mutex);
+    if (there) {
+        pthread_join(spare.thread, NULL);
+    }
+}
+
+static int
+take_spare(Thread *self)
+{
+    pthread_mutex_lock(&spare.mutex);
+    int there = spare.there;
+    if (there) {
+        spare.there = 0;
+        spare.taker = self;
+        self->thread = spare.thread;
+        pthread_cond_signal(&spare.wake);
+    }
+    pthread_mutex_unlock(&spare.mutex);
+    return there;
+}
+
 /* In its turn, where no thread runs. 0, or the errno of pthread_create. */
 static int
 create(Thread *self)
@@ -242,17 +343,10 @@ create(Thread *self)
     if (self->joinable) {
         pthread_join(self->thread, NULL);
     }
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    self->tid = 0;
     set_running(self, 1);
     self->pid = getpid();
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for this thread */
-    int status = pthread_create(&self->thread, &attributes, enter, self);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    int status = self->shares_files && take_spare(self) ? 0 : begin_thread(&self->thread, enter, self);
     self->joinable = status == 0;
     if (status != 0) {
         set_running(self, 0);
@@ -268,8 +362,12 @@ launch(Thread *self)
         return 0;
     }
     pthread_mutex_lock(&self->turn); /* soon: what it may be held for is the end of a thread that runs no more */
-    int status = keep_running(self) ? 0 : create(self);
+    int created = !keep_running(self);
+    int status = created ? create(self) : 0;
     pthread_mutex_unlock(&self->turn);
+    if (created && status == 0 && self->hooks != NULL && self->hooks->launched != NULL) {
+        self->hooks->launched(self->owner);
+    }
     return status;
 }
 
@@ -278,7 +376,7 @@ ask_to_stop(Thread *self, int order)
 {
     pthread_mutex_lock(&self->mutex);
     self->stopping = order > self->stopping ? order : self->stopping;
-    pthread_cond_signal(&self->wake);
+    wake(self);
     pthread_mutex_unlock(&self->mutex);
 }
 
@@ -420,12 +518,16 @@ static PyFrameObject *forking; /* the frame in which the main thread calls os.fo
 static PyObject *
 before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
+    pid_t own = (pid_t)syscall(SYS_gettid); /* what is called on a thread of ours may fork too */
     Thread *found[THREAD_KINDS];
     int stopped[THREAD_KINDS];
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = found[kind] = get_active(kind);
         stopped[kind] = self != NULL && atomic_fetch_add(&self->paused, 1) == 0; /* of two forks at once the first waits */
         if (stopped[kind]) {
+            if (self->hooks != NULL && self->hooks->pausing != NULL) {
+                self->hooks->pausing(self->owner);
+            }
             ask_to_stop(self, PAUSE);
         }
         if (kind == LATER_THREAD && stopped[kind]) { /* its call may start the others: they come into view once it is over */
@@ -436,8 +538,11 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     }
     Py_BEGIN_ALLOW_THREADS
     for (int kind = THREAD_KINDS - 1; kind > LATER_THREAD; kind--) {
-        if (stopped[kind]) {
+        if (stopped[kind] && found[kind]->tid != own) {
             wait_for_pause(found[kind]);
+        }
+        if (stopped[kind] && found[kind]->hooks != NULL && found[kind]->hooks->paused != NULL) {
+            found[kind]->hooks->paused(found[kind]->owner);
         }
     }
     Py_END_ALLOW_THREADS
@@ -529,11 +634,16 @@ static PyObject *
 after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     pthread_mutex_init(&choosing, NULL); /* without a GIL another thread may have held it */
+    pthread_mutex_init(&spare.mutex, NULL);
+    spare.there = 0;
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = active[kind];
         active[kind] = NULL;
         if (self != NULL) { /* its thread is the parent's */
             vmscope_thread_init(self, self->owner, self->kind, self->body);
+            if (self->hooks != NULL && self->hooks->forked != NULL) {
+                self->hooks->forked(self->owner);
+            }
             Py_DECREF(self->owner);
         }
     }

@@ -5,19 +5,31 @@
 #include "native.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/types.h>
 #include <time.h>
 
 /* The process has at most one running thread of each kind. In this order: what the first calls may start the others. */
-typedef enum { LATER_THREAD, MIRROR_THREAD, SAMPLER_THREAD, THREAD_KINDS } ThreadKind;
+typedef enum { LATER_THREAD, MIRROR_THREAD, SAMPLER_THREAD, TALKER_THREAD, SERVANT_THREAD, THREAD_KINDS } ThreadKind;
 
 /* What a thread is told: to end for the time of a fork, or for good, with whatever it has to do at the end. */
 enum { PAUSE = 1, STOP };
+
+/* What a thread's owner has to do about forks, on the thread that forks; each may be NULL. */
+typedef struct {
+    void (*pausing)(PyObject *owner);  /* before the thread is told to end for the time of the fork */
+    void (*paused)(PyObject *owner);   /* without the GIL, when it has ended, or was given up */
+    void (*launched)(PyObject *owner); /* after each start, on the thread that starts it */
+    void (*forked)(PyObject *owner);   /* in the child */
+} ThreadHooks;
 
 typedef struct {
     PyObject *owner; /* the object that this is a part of */
     ThreadKind kind;
     void (*body)(PyObject *owner);
+    const ThreadHooks *hooks; /* or NULL */
+    int wake_signal;          /* what wakes it besides the condition; 0: nothing does */
+    int shares_files;         /* it has to be a child of a thread that has the program's descriptors */
 
     pthread_mutex_t mutex; /* held for some instructions only, never across a system call */
     pthread_cond_t wake;
@@ -36,6 +48,14 @@ typedef struct {
 
 int64_t vmscope_clock(clockid_t clock); /* ns */
 int64_t vmscope_now(void);                /* CLOCK_MONOTONIC, ns */
+
+/* A signal that nobody sends, which a thread of ours waits for with a descriptor. It is blocked there, and so is never
+ * delivered, whatever its action is. */
+#ifdef SIGSTKFLT
+#define VMSCOPE_WAKE_SIGNAL SIGSTKFLT
+#else
+#define VMSCOPE_WAKE_SIGNAL SIGURG
+#endif
 
 /* ns of CPU that vmscope's own threads have used. */
 int64_t vmscope_own_cpu(void);
@@ -64,6 +84,11 @@ int vmscope_thread_stop(Thread *self, int64_t timeout);
 /* With the mutex held: there is something new, wake up now. */
 void vmscope_thread_kick(Thread *self);
 
+/* Makes a thread in advance, before the caller leaves the program's descriptors: the next start of one that shares them
+ * takes it. Dismissed, it ends where nobody took it. */
+void vmscope_thread_make_spare(void);
+void vmscope_thread_dismiss_spare(void);
+
 /* -- for the body */
 
 /* A descriptor table of the thread's own, empty, that the program neither sees nor closes and no child inherits. */
@@ -73,6 +98,12 @@ void vmscope_thread_unshare_files(void);
 int vmscope_thread_wait(Thread *self, int64_t nanoseconds);
 
 int vmscope_thread_is_stopping(Thread *self);
+
+/* The same for a thread that waits otherwise: what was a kick until now is heard. */
+int vmscope_thread_hear(Thread *self);
+
+/* Adds the CPU that the thread has used to what vmscope's own threads have. */
+void vmscope_thread_account(Thread *self);
 
 /* There is nothing left to do: no fork starts it again. */
 void vmscope_thread_finish(Thread *self);

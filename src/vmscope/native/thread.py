@@ -50,6 +50,9 @@ class Thread:
         """Works until `_stopping`."""
         raise NotImplementedError
 
+    def _forked(self) -> None:
+        """In a forked child: what belongs to the parent's thread goes."""
+
     def _activate(self) -> None:
         """Takes the place of its kind and starts the thread. RuntimeError where another has it, OSError."""
         if _active.setdefault(self._kind, self) is not self:
@@ -216,5 +219,7 @@ def after_fork_in_parent() -> None:
 
 def after_fork_in_child() -> None:
     """For os.register_at_fork: forgets them: they are the parent's."""
+    for thread in _active.values():
+        thread._forked()
     _active.clear()
     Own.cpu = Own.threads = 0

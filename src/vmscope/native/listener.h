@@ -1,0 +1,113 @@
+/* The attach listener: two threads, so that the one that talks with clients never holds the GIL, and the one that runs
+ * commands never waits for a client longer than it must.
+ *
+ * The talker (talker.c) has a descriptor table of its own, with the socket and the connections: the program neither
+ * sees nor closes them, and no child inherits them. The servant (listener.c) has the program's table, as what it runs
+ * may be the program's code, or free its objects. They meet in the connections, under the listener's mutex. */
+#ifndef VMSCOPE_LISTENER_H
+#define VMSCOPE_LISTENER_H
+
+#include "thread.h"
+
+#include <limits.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#define MAX_CONNECTIONS 64     /* more wait to be accepted */
+#define BACKLOG 512            /* how many more */
+#define MAX_REQUEST_1 (16 << 10)
+#define MAX_REQUEST_2 (256 << 10) /* as HotSpot has it */
+#define MAX_QUEUED (16 << 20)  /* bytes of replies that have yet to go, of all connections */
+#define ARRIVAL_TIMEOUT 10000000000 /* ns for a request to arrive, */
+#define ARRIVAL_LEAST 1000000000    /* of which it gets so many while others wait for its place */
+#define READING_TIMEOUT 10000000000 /* ns without a byte read by the client; then it loses what others need */
+
+/* -- frames.c: what a request looks like ---------------------------------------------------------- */
+
+typedef enum { FRAME_INCOMPLETE, FRAME_WHOLE, FRAME_VERSION, FRAME_MALFORMED } Frame;
+
+/* What the first `length` bytes of a connection are. Where they are a whole request: its version, and where its
+ * strings, each with its NUL, begin and end. */
+Frame vmscope_frame(const char *bytes, size_t length, int *version, size_t *begin, size_t *end);
+
+/* -- the connections ------------------------------------------------------------------------------ */
+
+typedef enum {
+    FREE,
+    ARRIVING, /* the request does */
+    WAITING,  /* for the servant */
+    SERVED,   /* by the servant, now */
+    ENDING,   /* the rest of the reply is sent */
+} Stage;
+
+typedef struct {
+    Stage stage;
+    int fd;
+    uint64_t serial; /* of the connection; of the waiting ones: of its request */
+    pid_t pid;
+    uid_t uid;
+    int64_t since; /* when the client has last done what was its turn */
+    int gone;      /* the client has hung up, or takes too long */
+    char *request;
+    size_t length, room;
+    char *reply; /* what is queued stands from `sent` to `written` */
+    size_t sent, written, reply_room;
+} Connection;
+
+typedef struct {
+    PyObject_HEAD
+    Thread talker, servant;
+    PyObject *serve;
+    PyTypeObject *call_type;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* a reply has moved on, a client has gone, or the talker is ready */
+    Connection connections[MAX_CONNECTIONS];
+    uint64_t serials;
+    size_t queued; /* of MAX_QUEUED */
+    int serving;   /* a command runs */
+    int closed;
+    int ready; /* the talker has a table of its own, or has done without */
+
+    int fd; /* the socket; -1: none. As those of the connections, in the table of the talker while it runs */
+    int shared_files; /* this kernel gives a thread no table of its own */
+    int held[1 + MAX_CONNECTIONS], held_count; /* the same descriptors, where the program's table has them for a moment */
+    struct sockaddr_un hatch; /* to where the talker hands them before it ends for a fork */
+    socklen_t hatch_length;   /* 0: there is none */
+    int hatch_fd;
+    ino_t inode; /* of the socket that travels */
+} Listener;
+
+/* Makes the socket of this process in the calling thread's table; its descriptor, or -1 with errno. */
+int vmscope_open_socket(void);
+
+/* The mutex and its condition, as new. */
+void vmscope_init_lock(Listener *self);
+
+/* True where the name is gone, or another's. */
+int vmscope_has_lost_socket(void);
+
+/* Where the socket is to be, and under which name it is made, ending with NUL; false where one is too long. */
+int vmscope_name_socket(const char *path, const char *temporary);
+
+/* -- talker.c ------------------------------------------------------------------------------------- */
+
+void vmscope_talk(PyObject *listener);
+extern const ThreadHooks vmscope_talker_hooks;
+
+/* With the mutex held: the request and the reply are done with; the descriptor is closed by the talker alone. */
+void vmscope_forget_connection(Listener *self, Connection *connection);
+
+/* With the mutex held: takes back what those hold who do not read. */
+void vmscope_reclaim(Listener *self, int64_t now);
+
+/* -- handshake.c ---------------------------------------------------------------------------------- */
+
+/* Which thread SIGQUIT wakes when a client asks for the socket; 0: none. */
+extern _Atomic pid_t vmscope_handshake_thread;
+
+/* True once after a client has asked. */
+int vmscope_handshake_asked(void);
+
+#endif

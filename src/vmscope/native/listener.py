@@ -1,0 +1,411 @@
+"""The twin of listener.c, talker.c and socket.c: one thread, with the GIL, that talks with clients and serves them.
+
+Differences show: its descriptors are open in the whole process; while a command runs or a client is slow to read, the
+others wait; and SIGQUIT is left alone, as a handler in Python would be seen, and waits for the main thread.
+"""
+
+from __future__ import annotations
+
+import _socket
+import errno
+import os
+import stat
+from select import POLLERR, POLLHUP, POLLIN, POLLOUT, poll
+from struct import unpack
+from time import monotonic_ns
+
+from vmscope.native import frames
+from vmscope.native.thread import Thread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Buffer
+
+__all__ = ["Call", "Listener", "leave_attach_signal", "take_attach_signal"]
+
+_PLACES = 64
+_BACKLOG = 512
+_MAX_QUEUED = 16 << 20  # bytes of replies that have yet to go
+_ENOUGH = 16384  # bytes that are sent without waiting for more
+_PIECE = 65536
+_SECOND = 1_000_000_000  # ns
+_ARRIVAL_TIMEOUT = 10 * _SECOND  # for a request to arrive,
+_ARRIVAL_LEAST = _SECOND  # of which it gets so many while others wait for its place
+_READING_TIMEOUT = 10 * _SECOND  # without a byte read by the client; then it loses what others need
+_REFUSALS = {
+    frames.BAD_VERSION: b"101\nprotocol versions 1 and 2 are known here\n",
+    frames.MALFORMED: b"-1\nmalformed request\n",
+}
+
+
+class _Connection:
+    """A client: its request as it arrives, then what is left to send of the reply."""
+
+    def __init__(self, socket: _socket.socket, pid: int, uid: int) -> None:
+        self.socket = socket
+        self.pid = pid
+        self.uid = uid
+        self.since = monotonic_ns()  # when the client has last done what was its turn
+        self.request = b""
+        self.reply = bytearray()
+        self.served = False  # the reply is complete
+        self.gone = False
+
+    def transmit(self) -> None:
+        """Sends what goes."""
+        while self.reply and not self.gone:
+            try:
+                sent = self.socket.send(self.reply[:_PIECE])
+            except BlockingIOError:
+                return
+            except InterruptedError:
+                continue
+            except OSError:
+                self.gone = True
+                return
+            del self.reply[:sent]
+            self.since = monotonic_ns()
+
+    def close(self) -> None:
+        """The end. Unread input would take the reply from the client, as a reset of the connection."""
+        self.gone = True
+        try:
+            self.socket.shutdown(1)
+            self.socket.recv(_PIECE)
+        except OSError:
+            pass
+        self.socket.close()
+
+
+class Call:
+    """One request, and the reply to it."""
+
+    def __init__(self, listener: Listener, connection: _Connection, version: int, strings: list[bytes]) -> None:
+        self._listener = listener
+        self._connection = connection
+        self.version = version
+        self.pid = connection.pid
+        self.uid = connection.uid
+        name, *arguments = (string.decode("utf-8", "surrogateescape") for string in strings)
+        self.operation, _, self.options = name.partition(" ")
+        while arguments and not arguments[-1]:
+            arguments.pop()
+        self.arguments = tuple(arguments)
+
+    def write(self, data: Buffer, /) -> None:
+        """Queues bytes of the reply. BrokenPipeError where the client has gone, or leaves too much unread for 10 s."""
+        self._check()
+        self._connection.reply += data
+        if len(self._connection.reply) >= _ENOUGH:
+            self._connection.transmit()
+        while len(self._connection.reply) > _MAX_QUEUED and not self._connection.gone:
+            self._listener.wait_for(self._connection)
+        self._check()
+
+    def flush(self) -> None:
+        """Sends what is queued. BrokenPipeError where the client has gone."""
+        self._connection.transmit()
+        self._check()
+
+    def _check(self) -> None:
+        if self._connection.gone or self._connection.served or self._listener.closed:
+            raise BrokenPipeError(f"the client of the command (pid {self.pid}) has gone")
+
+
+class Listener(Thread):
+    """Answers the attach protocol: calls `serve(call)` for each request, one after the other."""
+
+    _kind = "listener"
+    _fork_timeout = _SECOND
+
+    def __init__(self, serve: Callable[[Call], object]) -> None:
+        super().__init__()
+        self._serve = serve
+        self._path = b""
+        self._inode = (0, 0)
+        self._owner = 0
+        self._socket: _socket.socket | None = None
+        self._connections: list[_Connection] = []
+        self._wakes: tuple[_socket.socket, _socket.socket] | None = None
+        self._inodes: list[tuple[_socket.socket, int]] = []  # of the descriptors that the program may have closed
+        self.closed = True
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    def open(self, path: bytes, temporary: bytes, /) -> None:
+        """Makes the socket and starts to serve it. OSError where that cannot be."""
+        if not self.closed:
+            raise RuntimeError("the listener is open")
+        self._path = path
+        self._socket = self._bind(path, temporary)
+        self._wakes = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        own = (self._socket, *self._wakes)
+        self._inodes = [(each, os.fstat(each.fileno()).st_ino) for each in own]
+        for each in own:
+            each.setblocking(False)
+        self.closed = False
+        try:
+            self._activate()
+        except BaseException:
+            self._discard()
+            self._unlink()
+            raise
+
+    def _bind(self, path: bytes, temporary: bytes) -> _socket.socket:
+        """Under another name, closed to others from the first moment, and renamed when it listens."""
+        if len(max(path, temporary)) > 107:
+            raise ValueError("a path that is too long for a socket")
+        if _is_taken(path):
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE), path)
+        made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            made.setblocking(False)
+            os.fchmod(made.fileno(), 0o600)
+            _remove(temporary)
+            made.bind(temporary)
+            try:
+                made.listen(_BACKLOG)
+                found = os.lstat(temporary)
+                os.rename(temporary, path)
+            except BaseException:
+                _remove(temporary)
+                raise
+        except BaseException:
+            made.close()
+            raise
+        self._inode = (found.st_dev, found.st_ino)
+        self._owner = os.getpid()
+        return made
+
+    def close(self, timeout: int, last: bool = False, /) -> bool:
+        """Takes the socket away; False where a command has not ended in so many ns."""
+        if self.closed:
+            return True
+        self.closed = True
+        self._unlink()
+        return self._deactivate(timeout)
+
+    def _unlink(self) -> None:
+        try:
+            found = os.lstat(self._path)
+        except OSError:
+            return
+        if self._owner == os.getpid() and (found.st_dev, found.st_ino) == self._inode:
+            _remove(self._path)
+
+    def _discard(self) -> None:
+        for connection in self._connections:
+            connection.close()
+        self._connections = []
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        wakes, self._wakes = self._wakes, None
+        for wake in wakes or ():
+            wake.close()
+
+    def _forked(self) -> None:
+        """In a forked child: what it has of all this goes, and nobody is told, for the parent has it too."""
+        self.closed = True
+        for connection in self._connections:
+            connection.gone = True
+            connection.socket.close()
+        self._connections = []
+        self._discard()
+
+    # -- the thread
+
+    def _kick(self) -> None:
+        super()._kick()
+        if self._wakes is not None and self._is_whole():
+            try:
+                self._wakes[1].send(b"\0")
+            except BlockingIOError:  # it is full of these
+                pass
+
+    def _is_whole(self) -> bool:
+        """False: the program has closed what it did not open, and may have something else there."""
+        try:
+            return all(os.fstat(each.fileno()).st_ino == inode for each, inode in self._inodes)
+        except OSError:
+            return False
+
+    def _run(self) -> None:
+        while not self._stopping:
+            if not self._is_whole():
+                self._give_up()
+                return
+            self._turn()
+            self._account()
+        if self.closed:
+            self._discard()
+
+    def _give_up(self) -> None:
+        self.closed = True
+        self._unlink()
+        for each, _ in self._inodes:
+            each.detach()
+        self._finished = True
+        self._socket = self._wakes = None
+
+    def _turn(self) -> None:
+        now = monotonic_ns()
+        for connection in [each for each in self._connections if _is_late(each, now)]:
+            self._drop(connection)
+        place_in = self._find_place(now)
+        waits = [_ARRIVAL_TIMEOUT - (now - each.since) for each in self._connections if not each.served]
+        polled = poll()
+        assert self._wakes is not None
+        polled.register(self._wakes[0], POLLIN)
+        if self._socket is not None:
+            if place_in <= 0:
+                polled.register(self._socket.fileno(), POLLIN)
+            else:
+                waits.append(place_in)
+        for connection in self._connections:
+            polled.register(connection.socket.fileno(), POLLOUT if connection.served else POLLIN)
+        events = dict(polled.poll(max(0, min(waits) // 1_000_000 + 1) if waits else None))
+        if not self._is_whole():
+            return
+        if self._wakes[0].fileno() in events:
+            self._wakes[0].recv(_PIECE)
+        for connection in tuple(self._connections):
+            event = events.get(connection.socket.fileno(), 0)
+            if event and not self._stopping:
+                if connection.served:
+                    self._send(connection, bool(event & (POLLERR | POLLHUP)))
+                else:
+                    self._receive(connection)
+        if self._socket is not None and self._socket.fileno() in events:
+            self._accept_all()
+
+    def _find_place(self, now: int) -> int:
+        """The ns until there is one for another client; 0: now."""
+        if len(self._connections) < _PLACES:
+            return 0
+        return max(0, min(_grace(each) - (now - each.since) for each in self._connections))
+
+    def _accept_all(self) -> None:
+        assert self._socket is not None
+        while not self._stopping and self._find_place(now := monotonic_ns()) == 0:
+            try:
+                fd, _ = self._socket._accept()  # type: ignore[attr-defined]
+            except BlockingIOError:
+                return
+            except OSError:  # no descriptor left: the next turn tries again
+                return
+            accepted = _socket.socket(fileno=fd)
+            accepted.setblocking(False)
+            pid, uid = _peer(accepted)
+            if uid not in (os.geteuid(), 0):
+                accepted.close()
+                continue
+            if len(self._connections) >= _PLACES:
+                self._drop(min(self._connections, key=lambda each: _grace(each) - (now - each.since)))
+            self._connections.append(_Connection(accepted, pid, uid))
+            self._receive(self._connections[-1])
+
+    def _receive(self, connection: _Connection) -> None:
+        while True:
+            try:
+                piece = connection.socket.recv(_PIECE)
+            except BlockingIOError:
+                return
+            except OSError:
+                piece = b""
+            if not piece:
+                self._drop(connection)
+                return
+            connection.request += piece
+            state, version, begin, end = frames.frame(connection.request)
+            if state == frames.INCOMPLETE:
+                continue
+            if state == frames.WHOLE:
+                self._call(connection, version, connection.request[begin : end - 1].split(b"\0"))
+            else:
+                connection.reply += _REFUSALS[state]
+            connection.served = True
+            self._send(connection, False)
+            return
+
+    def _call(self, connection: _Connection, version: int, strings: list[bytes]) -> None:
+        connection.since = monotonic_ns()
+        try:
+            self._serve(Call(self, connection, version, strings))
+        except Exception:
+            pass  # it reports its own failures; a host is never troubled
+
+    def _send(self, connection: _Connection, hung_up: bool) -> None:
+        if not hung_up:
+            connection.transmit()
+        if hung_up or connection.gone or not connection.reply:
+            self._drop(connection)
+
+    def _drop(self, connection: _Connection) -> None:
+        if connection in self._connections:
+            self._connections.remove(connection)
+            connection.close()
+
+    def wait_for(self, connection: _Connection) -> None:
+        """Until the client reads on, or has taken too long."""
+        left = connection.since + _READING_TIMEOUT - monotonic_ns()
+        polled = poll()
+        polled.register(connection.socket.fileno(), POLLOUT)
+        if left <= 0 or not polled.poll(left // 1_000_000 + 1):
+            connection.gone = True
+        connection.transmit()
+
+
+def _grace(connection: _Connection) -> int:
+    """How long the client may do nothing where others wait for its place."""
+    return _READING_TIMEOUT if connection.served else _ARRIVAL_LEAST
+
+
+def _is_late(connection: _Connection, now: int) -> bool:
+    return connection.gone or (not connection.served and now - connection.since >= _ARRIVAL_TIMEOUT)
+
+
+def _peer(socket: _socket.socket) -> tuple[int, int]:
+    pid, uid, _ = unpack("3i", socket.getsockopt(1, 17, 12))  # SOL_SOCKET, SO_PEERCRED
+    return pid, uid
+
+
+def _remove(path: bytes) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _is_taken(path: bytes) -> bool:
+    """Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder."""
+    try:
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            return False
+    except OSError:
+        return False
+    probe = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        probe.setblocking(False)
+        probe.connect(path)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        probe.close()
+    return True
+
+
+def take_attach_signal() -> bool:
+    """False: the twin takes no signal."""
+    return False
+
+
+def leave_attach_signal() -> None:
+    """Nothing was taken."""

@@ -1,0 +1,102 @@
+/* The socket's name: made under another one, closed to others from the first moment, and renamed when it listens. */
+#define _GNU_SOURCE
+#include "listener.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct sockaddr_un final_name, temporary_name; /* written while no thread of the listener's runs */
+static dev_t device;
+static ino_t inode;
+static _Atomic pid_t owner; /* the process whose socket has the name; 0: none */
+
+int
+vmscope_name_socket(const char *path, const char *temporary)
+{
+    if (strlen(path) >= sizeof final_name.sun_path || strlen(temporary) >= sizeof temporary_name.sun_path) {
+        return 0;
+    }
+    final_name.sun_family = temporary_name.sun_family = AF_UNIX;
+    strcpy(final_name.sun_path, path);
+    strcpy(temporary_name.sun_path, temporary);
+    return 1;
+}
+
+static int
+is_named(void)
+{
+    struct stat found;
+    return lstat(final_name.sun_path, &found) == 0 && found.st_dev == device && found.st_ino == inode;
+}
+
+int
+vmscope_has_lost_socket(void)
+{
+    return !is_named();
+}
+
+void
+vmscope_unlink_socket(void)
+{
+    pid_t self = getpid();
+    if (atomic_compare_exchange_strong(&owner, &self, 0) && is_named()) {
+        (void)unlink(final_name.sun_path);
+    }
+}
+
+/* Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder. */
+static int
+is_taken(void)
+{
+    struct stat found;
+    if (lstat(final_name.sun_path, &found) != 0 || !S_ISSOCK(found.st_mode)) {
+        return 0;
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int taken = fd >= 0 && (connect(fd, (struct sockaddr *)&final_name, sizeof final_name) == 0 || errno == EAGAIN);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return taken;
+}
+
+/* Binds the socket to its first name and listens. 0, or -1 with errno. */
+static int
+bind_temporary(int fd, struct stat *found)
+{
+    (void)unlink(temporary_name.sun_path); /* a former process's of this pid, that was killed between two steps */
+    return fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&temporary_name, sizeof temporary_name) < 0 ||
+                   listen(fd, BACKLOG) < 0 || lstat(temporary_name.sun_path, found) < 0
+               ? -1
+               : 0;
+}
+
+int
+vmscope_open_socket(void)
+{
+    struct stat found;
+    if (is_taken()) {
+        errno = EADDRINUSE;
+        return -1;
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    int bound = bind_temporary(fd, &found) == 0;
+    if (!bound || rename(temporary_name.sun_path, final_name.sun_path) < 0) {
+        int error = errno;
+        if (bound) {
+            (void)unlink(temporary_name.sun_path);
+        }
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    device = found.st_dev;
+    inode = found.st_ino;
+    atomic_store(&owner, getpid());
+    return fd;
+}

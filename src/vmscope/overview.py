@@ -1,0 +1,63 @@
+"""What `vmscope.status()` tells."""
+
+from __future__ import annotations
+
+from vmscope import native
+from vmscope.counters.kinds import Counter
+from vmscope.counters.registry import REGISTRY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from vmscope.attach.listener import Listener
+    from vmscope.flags import Flags
+    from vmscope.memory.region import Region
+
+    class VirtualMachine(Protocol):
+        running: bool
+        region: Region | None
+        reason: str
+        listener: Listener | None
+        attach_reason: str
+        flags: Flags
+
+        def survived(self) -> bool: ...
+
+
+class Status:
+    """What `vmscope.status()` tells.
+
+    `running`; `path` of the region's file or None; `reason` why there is none, or ""; `attach_path` and
+    `attach_reason`, the same of the socket that clients attach to; `capacity`, `used` and `overflow` in bytes;
+    `flags`, the VM options in force; `implementation`, "c" or "python"; `fatal_path`, whether a crash saves the
+    region where asked and unlinks its file (the Python twin cannot); `agent_errors`, how often code of an agent has
+    raised (the counters `vmscope.agents.errors` say which).
+    """
+
+    __slots__ = (
+        "agent_errors", "attach_path", "attach_reason", "capacity", "fatal_path", "flags", "implementation", "overflow",
+        "path", "reason", "running", "used",
+    )  # fmt: skip
+
+    def __init__(self, vm: VirtualMachine) -> None:
+        region = vm.region
+        self.running = vm.running
+        self.path = None if region is None or region.file is None else region.file.path
+        self.reason = vm.reason
+        self.attach_path = None if vm.listener is None else vm.listener.path
+        self.attach_reason = vm.attach_reason
+        self.capacity = 0 if region is None else region.capacity
+        self.used = 0 if region is None else region.mirror.used
+        self.overflow = 0 if region is None else region.mirror.overflow
+        self.flags = vm.flags
+        self.implementation = native.IMPLEMENTATION
+        self.fatal_path = native.is_armed()
+        errors = REGISTRY.get("vmscope.agents.errors")
+        self.agent_errors = errors.value if type(errors) is Counter else 0
+        if vm.survived():
+            self.path = None
+            self.reason = "a fatal signal took the file away, and the program went on: stop() and start() again"
+
+    def __repr__(self) -> str:
+        return " ".join(["<vmscope.Status", *(f"{name}={getattr(self, name)!r}" for name in self.__slots__)]) + ">"
