@@ -1,0 +1,214 @@
+"""Every tool of the JDK that attaches, of three JDKs, and jattach, on a Python process: each works, and what it shows
+is what this process is."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.support import JDK, PATIENCE, Child, python_command
+from vmscope.commands.registry import TABLE
+
+PROGRAM = """
+import sys, threading, types, vmscope
+from vmscope import commands
+vmscope.start("-Dshop.name=corner shop", "-XX:+EnableDynamicAgentLoading", "-XX:PerfDataMemorySize=128k")
+
+class Basket:
+    def __del__(self): pass
+
+baskets = [Basket() for _ in range(12345)]
+lock = threading.Lock()
+lock.acquire()
+def wait_for_the_lock():
+    lock.acquire()
+threading.Thread(target=wait_for_the_lock, name="the customer", daemon=True).start()
+
+agent = types.ModuleType("shop_agent")
+def on_attach(vm, options):
+    command = commands.Command("Shop.say", "Says it.", lambda out, what: out.write(what * 2),
+                               arguments=(commands.Argument("what", "It.", mandatory=True),))
+    if options != "quiet":
+        commands.register(command, vm)
+    return 3 if options == "three" else 0
+agent.agent_on_attach = on_attach
+sys.modules["shop_agent"] = agent
+print("ready", flush=True)
+for line in sys.stdin:
+    print(eval(line), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Child]:
+    """One program that all tests here look at."""
+    with ExitStack() as stack:
+        child = Child(python_command(PROGRAM))
+        stack.callback(child.kill)
+        child.read_until(b"ready\n")
+        yield child
+
+
+@pytest.fixture(params=[17, 21, 25])
+def jdk(request: pytest.FixtureRequest) -> JDK:
+    found = JDK.find(request.param)
+    if found is None:
+        pytest.skip(f"no JDK {request.param}: run make jdks")
+    return found
+
+
+class Tools:
+    """A JDK's tools on one process."""
+
+    def __init__(self, jdk: JDK, pid: int) -> None:
+        self.jdk = jdk
+        self.pid = pid
+
+    def run(self, tool: str, *arguments: str, status: int = 0) -> str:
+        """Its standard output; of one that is to fail, both outputs."""
+        if not self.jdk.has(tool):
+            pytest.skip(f"no {tool} in {self.jdk.bin}")
+        done = (
+            self.jdk.run(tool, *arguments, str(self.pid))
+            if tool != "jcmd"
+            else self.jdk.run(tool, str(self.pid), *arguments)
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr if status else done.stdout
+
+    def jcmd(self, command: str, status: int = 0) -> str:
+        first, _, rest = self.run("jcmd", command, status=status).partition("\n")
+        assert first == f"{self.pid}:"
+        return rest
+
+
+@pytest.fixture
+def tools(jdk: JDK, shop: Child) -> Tools:
+    return Tools(jdk, shop.pid)
+
+
+def test_jcmd(tools: Tools) -> None:
+    python = sys.version.split()[0]
+    assert f"Python {python}\n" in tools.jcmd("VM.version")
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}: \d+\.\d{3} s\n", tools.jcmd("VM.uptime -date")
+    )
+    assert tools.jcmd("GC.run").split()[1:3] == ["unreachable", "objects"]
+    assert tools.jcmd("JVMTI.data_dump") == "Command executed successfully\n"
+    assert "IllegalArgumentException: Unknown diagnostic command" in tools.jcmd("VM.uptimes", status=1)
+    assert "Unknown argument 'x' in diagnostic command." in tools.jcmd("VM.uptime x", status=1)
+
+
+def test_help_and_all_that_it_lists(tools: Tools) -> None:
+    """Each command without arguments, where it can do without, and its help."""
+    listed = tools.jcmd("help").splitlines()
+    names = listed[1 : listed.index("")]
+    assert names == sorted(TABLE)
+    everything = tools.jcmd("\n".join(f"help {name}" for name in names if name != "help"))
+    assert [line for line in everything.splitlines() if line in names] == [name for name in names if name != "help"]
+    for name in names:
+        if f"Syntax : {name} [options] <" not in everything and f"Syntax : {name}  <" not in everything:
+            assert tools.jcmd(name)
+
+
+def test_jinfo(tools: Tools) -> None:
+    text = tools.run("jinfo")
+    assert text.index("Java System Properties:") < text.index("VM Flags:") < text.index("VM Arguments:")
+    assert "shop.name=corner shop\n" in tools.run("jinfo", "-sysprops").replace("\\ ", " ")
+    assert f"java.version={sys.version.split()[0]}\n" in text
+    assert "-XX:+EnableDynamicAgentLoading" in tools.run("jinfo", "-flags").split()
+    assert "jvm_args: -Dshop.name=corner shop -XX:+Enable" in text
+    assert tools.run("jinfo", "-flag", "PerfDataMemorySize") == "-XX:PerfDataMemorySize=131072\n"
+    assert tools.run("jinfo", "-flag", "NoSuch") == "no such flag 'NoSuch'\n"
+    for value in ("21", "50"):
+        assert tools.run("jinfo", "-flag", f"PerfDataSamplingInterval={value}") == ""
+        assert tools.run("jinfo", "-flag", "PerfDataSamplingInterval") == f"-XX:PerfDataSamplingInterval={value}\n"
+    assert tools.run("jinfo", "-flag", "+PerfDataSaveToFile") == ""
+    assert tools.run("jinfo", "-flag", "PerfDataSaveToFile") == "-XX:+PerfDataSaveToFile\n"
+    assert tools.run("jinfo", "-flag", "-PerfDataSaveToFile") == ""
+    assert "flag UsePerfData cannot be changed" in tools.run("jinfo", "-flag", "-UsePerfData", status=1)
+
+
+def test_jmap(tools: Tools, tmp_path: Path) -> None:
+    for what in ("-histo", "-histo:live"):
+        assert re.search(r"^ +\d+: +12345 +\d+ +\S*Basket\b", tools.run("jmap", what), re.MULTILINE)
+    assert "BuiltinImporter" in tools.run("jmap", "-clstats")
+    assert re.search(r"^ +12345 +\S*Basket$", tools.run("jmap", "-finalizerinfo"), re.MULTILINE)
+    histogram = tmp_path / "histogram"
+    assert tools.run("jmap", f"-histo:file={histogram}") == f"Heap inspection file created: {histogram}\n"
+    assert "Basket" in histogram.read_text()
+
+
+def test_jstack(tools: Tools) -> None:
+    plain, long = tools.run("jstack"), tools.run("jstack", "-l", "-e")
+    for text in (plain, long):
+        assert '"MainThread"' in text
+        assert '"the customer"' in text
+        assert "wait_for_the_lock" in text
+    assert len(long) > len(plain)
+
+
+def test_counters_by_both_ways(tools: Tools, shop: Child) -> None:
+    """jcmd reads the region; asked through the socket, Python answers the same names."""
+    region = {line.partition("=")[0] for line in tools.jcmd("PerfCounter.print").splitlines()}
+    asked = set(jattach(shop, "jcmd", "PerfCounter.print").splitlines())
+    names = {line.partition("=")[0] for line in asked}
+    assert {name for name in region if not name.startswith("sun.perfdata.")} == names
+
+
+# -- jattach --------------------------------------------------------------------------------------
+
+
+def jattach(shop: Child, *arguments: str, status: int = 0) -> str:
+    """What the VM answered."""
+    tool = shutil.which("jattach")
+    if tool is None:
+        pytest.skip("no jattach: apt-get install jattach")
+    done = subprocess.run(
+        [tool, str(shop.pid), *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )  # fmt: skip
+    assert done.returncode == status, done.stdout + done.stderr
+    assert f"response code = {-1 if status else 0}\n" in done.stdout
+    return done.stdout.partition(" response code = ")[2].partition("\n")[2]
+
+
+def test_jattach(shop: Child) -> None:
+    assert "shop.name=corner shop\n" in jattach(shop, "properties").replace("\\ ", " ")
+    assert "\nsun.jvm.args=-Dshop.name\\=corner shop " in jattach(shop, "agentProperties")
+    assert '"the customer"' in jattach(shop, "threaddump")
+    assert "Basket" in jattach(shop, "inspectheap")
+    assert "-XX:+UsePerfData\n" in jattach(shop, "printflag", "UsePerfData")
+    assert jattach(shop, "setflag", "PerfDataSamplingInterval", "50").strip() == ""
+    assert "does not exist" in jattach(shop, "setflag", "NoSuch", "1", status=255)
+    assert jattach(shop, "jcmd", "VM.uptime", "-date").count(":") == 3
+    assert "VM.log [options]" in jattach(shop, "jcmd", "help VM.log")
+    assert "not recognized" in jattach(shop, "nosuch", status=255)
+
+
+def test_loading_an_agent_with_its_command(shop: Child) -> None:
+    assert "return code: 0\n" in jattach(shop, "load", "shop_agent", "false", "quiet")
+    assert "Unknown" in jattach(shop, "jcmd", "Shop.say x", status=255)
+    assert "return code: 0\n" in jattach(shop, "load", "shop_agent", "false")
+    assert "abab" in jattach(shop, "jcmd", "Shop.say ab")
+    assert "\tShop.say\n" not in jattach(shop, "jcmd", "help")
+    assert "\nShop.say\n" in jattach(shop, "jcmd", "help")
+    assert (
+        shop.ask("__import__('vmscope.tool').tool.unload_agent(__import__('vmscope.tool').tool.vm().agents[-1])")
+        == "None"
+    )
+    assert "Unknown" in jattach(shop, "jcmd", "Shop.say x", status=255)
+    assert "nosuch was not loaded: no module is called nosuch" in jattach(shop, "load", "nosuch", "false", status=255)
+
+
+def test_the_program_has_seen_nothing(shop: Child) -> None:
+    jattach(shop, "jcmd", "VM.log what=tool=debug")
+    jattach(shop, "jcmd", "VM.log disable")
+    assert shop.ask("sorted(each.name for each in threading.enumerate())") == "['MainThread', 'the customer']"
+    assert shop.ask("threading.main_thread() is threading.current_thread()") == "True"
