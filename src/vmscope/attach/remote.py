@@ -128,6 +128,9 @@ def start_vmscope(target: Target, timeout: float = PATIENCE) -> str:
         pending = True
         answer = _wait(target, folder, timeout)
         pending = answer is None
+    except NoSuchProcess:
+        pending = False
+        raise
     finally:
         _remove(f"{folder}/waiting")
         if not pending:

@@ -1,0 +1,239 @@
+"""Starting vmscope in a Python that was not prepared: from outside on CPython 3.14, a clear word on others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartPython
+from tests.oracle.jdk_tools import vmscope
+from tests.support import BECOME, PATIENCE, Child, User
+from vmscope import errors
+from vmscope.attach import remote
+from vmscope.attach.target import Target
+
+ROOT = Path(__file__).parents[2]
+
+# Programs whose main thread runs Python code, stands in C until it is sent a line, or ends when it is told.
+BUSY = """
+import sys, threading
+def listen():
+    for line in sys.stdin:
+        print(eval(line), flush=True)
+    done.set()
+done = threading.Event()
+threading.Thread(target=listen).start()
+print("ready", flush=True)
+while not done.wait(0.01):
+    pass
+"""
+BLOCKED = """
+import sys
+print("ready", flush=True)
+for line in sys.stdin:
+    print(eval(line), flush=True)
+"""
+
+Start = Callable[..., Child]
+
+
+@pytest.fixture(scope="session")
+def python314() -> str:
+    """CPython 3.14 with vmscope, as scripts/python314 makes it."""
+    path = ROOT / "build" / "python-3.14" / "bin" / "python"
+    if not path.exists():
+        pytest.skip("no CPython 3.14: run scripts/python314")
+    return str(path)
+
+
+@pytest.fixture
+def start(python314: str) -> Iterator[Start]:
+    """`start(code)`: a Python 3.14 that has never heard of vmscope; `installed`: one that could import it."""
+    made: list[Child] = []
+
+    def start(code: str, *options: str, installed: bool = False, env: dict[str, str] | None = None) -> Child:
+        program = python314 if installed else os.path.realpath(python314)
+        child = Child([program, *options, "-c", code], env=env, merge_stderr=True)
+        made.append(child)
+        child.read_until(b"ready\n")
+        return child
+
+    yield start
+    for child in made:
+        child.kill()
+
+
+def folders() -> set[str]:
+    return {name for name in os.listdir("/tmp") if name.startswith("vmscope-attach-")}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    before = folders()
+    yield
+    assert folders() <= before
+
+
+@pytest.mark.parametrize("installed", [False, True], ids=["bare", "installed"])
+@pytest.mark.parametrize("client", ["this version", "its version"])
+def test_a_running_program(python314: str, start: Start, client: str, installed: bool) -> None:
+    """Its own vmscope or ours, asked by a client of its version or of another: it is started, and nothing is said."""
+    child = start(BUSY, installed=installed)
+    pid = str(child.pid)
+    python = sys.executable if client == "this version" else python314
+    run = subprocess.run(
+        [python, "-m", "vmscope", "attach", pid], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert run.stderr == ""
+    assert run.returncode == 0
+    assert run.stdout.startswith(f"{pid} is ready: CPython 3.14.")
+    assert child.ask("sys.modules['vmscope'].status().path") == f"/tmp/hsperfdata_root/{pid}"
+    assert child.ask("[t.name for t in threading.enumerate()]") == "['MainThread', 'Thread-1 (listen)']"
+    assert child.ask("sorted(name for name in globals() if 'attach' in name or name == 'run')") == "[]"
+    again = vmscope("attach", pid)
+    assert again.stdout == run.stdout
+    assert vmscope("cmd", pid, "VM.version").stdout.splitlines()[0] in run.stdout
+
+
+def test_a_program_that_waits(start: Start) -> None:
+    """It is not started now, and said so; it is when the wait ends, and the script is gone."""
+    child = start(BLOCKED)
+    run = vmscope("attach", "--timeout=500ms", str(child.pid))
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert "its main thread has run no Python code for 0.5 s (it starts when" in run.stderr
+    assert child.ask("'vmscope' in sys.modules") == "True"
+    assert vmscope("attach", str(child.pid)).returncode == 0
+
+
+def test_a_program_that_forbids_it(start: Start) -> None:
+    for child in (start(BUSY, env={"PYTHON_DISABLE_REMOTE_DEBUG": "1"}), start(BUSY, "-X", "disable-remote-debug")):
+        run = vmscope("attach", str(child.pid))
+        assert run.returncode == 1
+        assert "forbids to be asked from outside" in run.stderr
+        assert child.ask("'vmscope' in sys.modules") == "False"
+
+
+def test_a_program_that_cannot_import_it(
+    python314: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is as before, and the error says what to install where."""
+    child = start(BUSY)
+    monkeypatch.setattr(remote, "__file__", str(tmp_path / "attach" / "remote.py"))
+    with Target(child.pid) as target, pytest.raises(errors.NotAttachable, match="cannot import vmscope") as caught:
+        remote.start_vmscope(target)
+    assert caught.value.hint.endswith(f"{os.path.realpath(python314)} -m pip install vmscope")
+    assert child.ask("[name for name in sys.modules if 'vmscope' in name]") == "[]"
+
+
+def test_one_that_breaks_half_way(start: Start, tmp_path: Path) -> None:
+    """What has been imported until then is taken out again."""
+    package = tmp_path / "vmscope"
+    package.mkdir()
+    (package / "part.py").write_text("")
+    (package / "__init__.py").write_text("import vmscope.part\nraise RuntimeError('broken')\n")
+    child = start(BUSY, env={"PYTHONPATH": str(tmp_path)})
+    with Target(child.pid) as target, pytest.raises(errors.AttachError, match="RuntimeError: broken"):
+        remote.start_vmscope(target)
+    assert child.ask("[name for name in sys.modules if 'vmscope' in name]") == "[]"
+
+
+def test_a_program_that_dies_meanwhile(start: Start) -> None:
+    child = start(BLOCKED)
+    timer = threading.Timer(0.3, child.kill)
+    timer.start()
+    try:
+        with Target(child.pid) as target, pytest.raises(errors.NoSuchProcess, match="ended while it was asked"):
+            remote.start_vmscope(target)
+    finally:
+        timer.join()
+
+
+def test_other_users(python314: str, start: Start, private_user: User) -> None:
+    """Root reaches a user's program, by a client of either version; a user does not reach root's."""
+    become = BECOME.format(uid=private_user.uid, gid=private_user.gid, name=private_user.name)
+    theirs = start(become + BUSY)
+    run = vmscope("attach", str(theirs.pid))
+    assert run.returncode == 0, run.stderr
+    assert theirs.ask("sys.modules['vmscope'].status().path") == f"/tmp/hsperfdata_{private_user}/{theirs.pid}"
+    roots = start(BUSY)
+    code = f"""
+import vmscope.attach.remote, vmscope.reader.machine, subprocess
+from vmscope.errors import VMScopeError
+{become}
+try:
+    with vmscope.attach.target.Target({roots.pid}) as target:
+        vmscope.attach.remote.start_vmscope(target)
+except VMScopeError as error:
+    print(type(error).__name__)
+"""
+    asked = subprocess.run([python314, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (asked.stdout, asked.stderr) == ("AccessDenied\n", "")
+    assert roots.ask("'vmscope' in sys.modules") == "False"
+
+
+# -- on every version -----------------------------------------------------------------------------
+
+
+def test_older_versions(start_python: StartPython) -> None:
+    """Where nothing can be done from outside, the error names the ways that there are."""
+    if sys.version_info >= remote.OLDEST:
+        pytest.skip("this CPython can be asked from outside")
+    child = start_python(BUSY)
+    run = vmscope("attach", str(child.pid))
+    assert (run.returncode, run.stdout) == (1, "")
+    version = f"CPython {sys.version_info[0]}.{sys.version_info[1]}"
+    assert f"process {child.pid} is {version}, in which vmscope cannot be started from outside" in run.stderr
+    for way in ("vmscope run", "vmscope autostart on", "vmscope.start()"):
+        assert way in run.stderr
+    assert child.ask("1 + 1") == "2"
+
+
+def test_what_is_no_python(start_python: StartPython) -> None:
+    child = Child(["sleep", "60"])
+    with child:
+        assert remote.python_version(child.pid) is None
+        run = vmscope("attach", str(child.pid))
+        assert run.returncode == 1
+        assert "is no VM" in run.stderr
+        assert child.process.poll() is None
+    assert remote.python_version(os.getpid()) == sys.version_info[:2]
+
+
+@pytest.mark.parametrize("kind", ["good", "missing", "broken", "late"])
+def test_the_script_by_itself(start_python: StartPython, tmp_path: Path, kind: str) -> None:
+    """Run by other means, as a program that is no 3.14 can be made to."""
+    child = start_python(BUSY, options=["-I", "-S"])  # so that it does not find vmscope
+    with Target(child.pid) as target:
+        with pytest.MonkeyPatch.context() as patch:
+            if kind in ("missing", "broken"):
+                patch.setattr(remote, "__file__", str(tmp_path / "attach" / "remote.py"))
+            if kind == "broken":
+                (tmp_path / "__init__.py").write_text("import sys; sys.modules['vmscope.part'] = sys\n1 / 0\n")
+            folder = remote._leave_script(target)
+        try:
+            assert os.stat(folder).st_mode & 0o777 == 0o700
+            if kind == "late":
+                os.unlink(f"{folder}/waiting")
+            assert child.ask(f"exec(open('{folder}/attach.py').read(), {{}})") == "None"
+            if kind == "late":
+                assert not os.path.exists(folder)
+                answer = None
+            else:
+                answer = remote._wait(target, folder, 0)
+        finally:
+            remote._clear(folder)
+    loaded = child.ask("sorted(name for name in sys.modules if 'vmscope' in name)[:1]")
+    if kind in ("good", "late"):
+        assert answer in (None, f"started\n/tmp/hsperfdata_root/{child.pid}")
+        assert child.ask("sys.modules['vmscope'].status().running") == "True"
+    else:
+        assert answer is not None
+        assert answer.partition("\n")[0] == {"missing": "ModuleNotFoundError", "broken": "ZeroDivisionError"}[kind]
+        assert loaded == "[]"
