@@ -146,7 +146,7 @@ def start_vmscope(target: Target, timeout: float = PATIENCE) -> str:
 
 def _leave_script(target: Target) -> str:
     """A folder that only the process and we can read, with the script in it."""
-    folder = f"{TMP}/vmscope-attach-{os.urandom(8).hex()}"
+    folder = f"{TMP}/vmscope-attach-{target.pid}-{os.urandom(8).hex()}"
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     try:
         os.mkdir(folder, 0o700)
