@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from benchmarks import (
     agents,
     autostart,
+    client,
     events,
     fork,
     hazards,
@@ -32,6 +33,7 @@ from benchmarks.measure import Row
 GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "listing": listing.figures,
     "views": views.figures,
+    "client": client.figures,
     "regions": regions.figures,
     "startup": startup.figures,
     "autostart": autostart.figures,
