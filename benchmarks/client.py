@@ -30,7 +30,9 @@ def figures(rounds: int) -> Iterator[Figure]:
             },
             rounds,
         )
-    yield Figure("`vmscope cmd PID VM.version` of a JVM, to jcmd", found["vmscope cmd (JVM)"], found["jcmd (JVM)"], 0.35)
+    yield Figure(
+        "`vmscope cmd PID VM.version` of a JVM, to jcmd", found["vmscope cmd (JVM)"], found["jcmd (JVM)"], 0.35
+    )
     yield Figure(
         "`vmscope cmd PID VM.version` of a Python, to jcmd", found["vmscope cmd (Python)"], found["jcmd (Python)"], 0.35
     )

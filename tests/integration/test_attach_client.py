@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartJVM, StartPython
+from tests.conftest import StartJVM, StartPython, StartVMScope
 from tests.oracle.isolated import isolated
 from tests.oracle.jdk_tools import vmscope
 from tests.support import JDK, JVM, PATIENCE, Child, User
@@ -518,6 +519,130 @@ def test_a_container(jdk: JDK) -> None:
     assert outside[0][1] == inside[1]
     assert "OpenJDK" in inside[1]
     assert outside[1] == outside[2]
+
+
+# -- Python VMs ------------------------------------------------------------------------------------
+
+
+def test_a_python_vm_is_ready_from_its_start(start_vmscope: StartVMScope) -> None:
+    """Whatever it does with SIGQUIT, for it needs none; and when its socket has been cleaned away, it gets none."""
+    vm = start_vmscope(code="import signal\nsignal.signal(signal.SIGQUIT, signal.SIG_DFL)")
+    assert version_of(vm.pid).startswith("CPython version")
+    run = vmscope("cmd", str(vm.pid), "VM.uptime")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.endswith(" s\n")
+    os.unlink(f"/tmp/.java_pid{vm.pid}")
+    with pytest.raises(errors.NotAttachable, match="its socket is gone"):
+        connect(vm.pid)
+    assert vm.ask("1 + 1") == "2"
+
+
+def test_a_python_vm_that_was_told_not_to(start_vmscope: StartVMScope) -> None:
+    vm = start_vmscope("-XX:+DisableAttachMechanism")
+    for command in (["cmd", str(vm.pid), "VM.version"], ["attach", str(vm.pid)]):
+        run = vmscope(*command)
+        assert run.returncode == 1
+        assert "start it without -XX:+DisableAttachMechanism" in run.stderr
+
+
+def test_a_python_vm_that_holds_the_gil(start_vmscope: StartVMScope) -> None:
+    """It takes the command, says nothing for the time limit, which is an error, and answers the next one later."""
+    vm = start_vmscope(code="import ctypes, time")
+    vm.send("print('in', flush=True) or ctypes.PyDLL(None).usleep(1_500_000)")
+    assert vm.readline() == "in"
+    run = vmscope("cmd", "--timeout=300ms", str(vm.pid), "VM.version")
+    assert run.returncode == 1
+    assert "has said nothing for 0.3 s; it may still be at it" in run.stderr
+    assert version_of(vm.pid).startswith("CPython version")  # as soon as the GIL is free
+
+
+def test_a_python_vm_that_dies_in_the_middle(start_vmscope: StartVMScope) -> None:
+    vm = start_vmscope(code="import ctypes, os")
+    vm.send("print('in', flush=True) or ctypes.PyDLL(None).usleep(500_000) or os._exit(3)")
+    assert vm.readline() == "in"
+    with connect(vm.pid) as client, pytest.raises(errors.AttachError, match="ended while it was asked"):
+        client.execute("jcmd", "VM.version").read()
+
+
+# -- agents ---------------------------------------------------------------------------------------
+
+AGENT_C = """
+#include <jvmti.h>
+#include <stdio.h>
+JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *options, void *reserved) {
+    FILE *file = fopen(options, "w");
+    if (file == NULL) return 7;
+    fputs("attached", file);
+    fclose(file);
+    return 0;
+}
+"""
+AGENT_JAVA = """
+public class Agent {
+    public static void agentmain(String options) throws Exception {
+        java.nio.file.Files.writeString(java.nio.file.Path.of(options), "attached");
+    }
+}
+"""
+
+
+def test_a_native_agent_in_a_jvm(jdk17: JDK, start_jvm: StartJVM, tmp_path: Path) -> None:
+    include = jdk17.home / "include"
+    if not (include / "jvmti.h").exists() or shutil.which("gcc") is None:
+        pytest.skip("needs jvmti.h and gcc")
+    (tmp_path / "agent.c").write_text(AGENT_C)
+    library = tmp_path / "libagent.so"
+    command = ["gcc", "-shared", "-fPIC", f"-I{include}", f"-I{include}/linux", f"{tmp_path}/agent.c", "-o", library]
+    subprocess.run(command, check=True, timeout=PATIENCE)
+    jvm = start_jvm("-Xmx32m", jdk=jdk17)
+    seen = tmp_path / "seen=1"  # only the first sign of equality ends the agent's name
+    run = vmscope("attach", str(jvm.pid), f"{library}={seen}")
+    assert (run.returncode, run.stdout, run.stderr) == (0, f"{jvm.pid} has loaded {library}\n", "")
+    assert seen.read_text() == "attached"
+    failed = vmscope("attach", str(jvm.pid), f"{library}=/nonexistent/file")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert "says: return code: 7" in failed.stderr
+    missing = vmscope("attach", str(jvm.pid), "/none.so")
+    assert missing.returncode == 1
+    assert "/none.so" in missing.stderr
+    assert len(missing.stderr.splitlines()) == 1
+
+
+def test_a_java_agent_in_a_jvm(jdk17: JDK, start_jvm: StartJVM, tmp_path: Path) -> None:
+    if not jdk17.has("javac") or not jdk17.has("jar"):
+        pytest.skip(f"no javac in {jdk17.bin}")
+    (tmp_path / "Agent.java").write_text(AGENT_JAVA)
+    (tmp_path / "manifest").write_text("Agent-Class: Agent\n")
+    for command in (["javac", "Agent.java"], ["jar", "cfm", "agent.jar", "manifest", "Agent.class"]):
+        subprocess.run([jdk17.tool(command[0]), *command[1:]], cwd=tmp_path, check=True, timeout=2 * PATIENCE)
+    jvm = start_jvm("-Xmx32m", jdk=jdk17)
+    run = subprocess.run(
+        [sys.executable, "-m", "vmscope", "attach", str(jvm.pid), f"agent.jar={tmp_path}/seen"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, f"{jvm.pid} has loaded agent.jar\n", "")
+    assert (tmp_path / "seen").read_text() == "attached"
+
+
+def test_an_agent_in_a_python_vm(start_vmscope: StartVMScope, tmp_path: Path) -> None:
+    (tmp_path / "helpful.py").write_text(
+        "def agent_on_attach(vm, options):\n    global told\n    told = options\n    return int(options == 'bad')\n"
+    )
+    vm = start_vmscope("-XX:+EnableDynamicAgentLoading", env={"PYTHONPATH": str(tmp_path)})
+    run = vmscope("attach", str(vm.pid), "helpful=a=b,c")
+    assert (run.returncode, run.stdout, run.stderr) == (0, f"{vm.pid} has loaded helpful\n", "")
+    assert vm.ask("sys.modules['helpful'].told") == "a=b,c"
+    failed = vmscope("attach", str(vm.pid), "helpful=bad")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert "return code: 1" in failed.stderr
+    missing = vmscope("attach", str(vm.pid), "no.such.agent")
+    assert missing.returncode == 1
+    assert len(missing.stderr.splitlines()) == 1
+    assert "no.such.agent was not loaded" in missing.stderr
 
 
 # -- the command line -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartJVM, StartPython
+from tests.conftest import StartJVM, StartPython, StartVMScope
 from tests.oracle.isolated import isolated
 from tests.oracle.jdk_tools import vmscope
 from tests.support import JDK, JVM
@@ -246,6 +246,40 @@ def test_all_of_them(jdk17: JDK) -> None:
     )
 
 
+PYTHON_LINES = [
+    [PID],
+    [PID, "help", "-all"],
+    [PID, "help", "VM.version"],
+    [PID, "help", "Thread.print"],
+    [PID, "help", "nonsense"],
+    [PID, "VM.version"],
+    [PID, "VM.command_line"],
+    [PID, "VM.flags", "-all"],
+    [PID, "VM.system_properties"],
+    [PID, "VM.uptime"],
+    [PID, "GC.run"],
+    [PID, "nonsense"],
+    [PID, "VM.version", "x"],
+    [PID, "VM.set_flag", "NoSuchFlag", "1"],
+    [PID, ""],
+    [PID, "täglich"],
+    [PID, "VM.version\n\nstop\nVM.flags"],
+    [PID, "PerfCounter.print"],
+]
+
+
+def test_a_python_vm(jdk17: JDK, start_vmscope: StartVMScope) -> None:
+    """The same answers of one, whichever client asks; and it is in the list."""
+    vm = start_vmscope(code="vmscope.text('shop.name', capacity=40).set('t\u00e4glich')")
+    for line in PYTHON_LINES:
+        words = [word.replace(PID, str(vm.pid)) for word in line]
+        compare(jdk17.run("jcmd", *words), vmscope("jcmd", *words))
+    listed = [run.stdout.splitlines() for run in (jdk17.run("jcmd", "-l"), vmscope("jcmd", "-l"))]
+    own = [[line for line in lines if line.startswith(f"{vm.pid} ")] for lines in listed]
+    assert own[0] == own[1]
+    assert len(own[0]) == 1
+
+
 # What a server says, and how jcmd takes it: bytes after which the connection is closed.
 ANSWERS = {
     "text": b"0\nhello\n",
@@ -267,8 +301,6 @@ SERVER = """
 import json, os, socket, sys
 answer = bytes.fromhex(sys.argv[1])
 path = f"/tmp/.java_pid{os.getpid()}"
-if os.path.lexists(path):
-    os.unlink(path)  # of a process that was killed
 server = socket.socket(socket.AF_UNIX)
 server.bind(path)
 os.chmod(path, 0o600)

@@ -152,6 +152,12 @@ class Target:
                 pid=self.pid,
                 hint="start it without -XX:+DisableAttachMechanism",
             )
+        if capabilities is not None and not self.catches:
+            raise NotAttachable(
+                f"process {self.pid} listened, but its socket is gone, and SIGQUIT, which it does not catch, was not sent",
+                pid=self.pid,
+                hint=f"keep what cleans {TMP} from removing .java_pid*, and start the process again",
+            )
         if not self.catches or (capabilities is None and not self._is_jvm()):
             raise self.refusal()
 
