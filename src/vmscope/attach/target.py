@@ -154,7 +154,7 @@ class Target:
             )
         if capabilities is not None and not self.catches:
             raise NotAttachable(
-                f"process {self.pid} listened, but its socket is gone, and SIGQUIT, which it does not catch, was not sent",
+                f"process {self.pid} is a VM, but its socket is gone; SIGQUIT was not sent, as it does not catch it",
                 pid=self.pid,
                 hint=f"keep what cleans {TMP} from removing .java_pid*, and start the process again",
             )
