@@ -301,6 +301,8 @@ SERVER = """
 import json, os, socket, sys
 answer = bytes.fromhex(sys.argv[1])
 path = f"/tmp/.java_pid{os.getpid()}"
+if os.path.lexists(path):
+    os.unlink(path)  # of a process that was killed
 server = socket.socket(socket.AF_UNIX)
 server.bind(path)
 os.chmod(path, 0o600)
