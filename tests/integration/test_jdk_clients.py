@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import JDK, PATIENCE, Child, python_command
-from vmscope.commands.registry import TABLE
+from vmscope.commands import Argument
+from vmscope.commands.registry import TABLE, find
 
 PROGRAM = """
 import sys, threading, types, vmscope
@@ -212,3 +213,59 @@ def test_the_program_has_seen_nothing(shop: Child) -> None:
     jattach(shop, "jcmd", "VM.log disable")
     assert shop.ask("sorted(each.name for each in threading.enumerate())") == "['MainThread', 'the customer']"
     assert shop.ask("threading.main_thread() is threading.current_thread()") == "True"
+
+
+STATE = """
+import gc, locale, logging, os, signal, sys, threading, warnings
+def fds():
+    found = {}
+    for fd in os.listdir("/proc/self/fd"):
+        try: found[fd] = os.readlink(f"/proc/self/fd/{fd}")
+        except FileNotFoundError: pass
+    return found
+def state():
+    mask = os.umask(0); os.umask(mask)
+    return repr([
+        threading.enumerate(), gc.get_threshold(), gc.isenabled(), gc.callbacks, gc.get_debug(), fds(), mask,
+        [signal.getsignal(number) for number in range(1, 65)], signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+        sys.gettrace(), sys.getprofile(), sys.getswitchinterval(), sys.getrecursionlimit(), sys.path, sys.meta_path,
+        warnings.filters, logging.root.handlers, logging.root.level, logging.getLogger("vmscope").handlers,
+        os.getcwd(), locale.setlocale(locale.LC_ALL), dict(os.environ), sys.stdout, sys.stderr, sys.flags, sys._xoptions,
+    ])
+print("ready", flush=True)
+for line in sys.stdin:
+    print(eval(line), flush=True)
+"""
+
+
+def test_commands_leave_nothing_behind(tmp_path: Path) -> None:
+    """In a program that takes every warning for an error: all commands that can do without arguments, twice."""
+    program = "import vmscope\nvmscope.start()\n" + STATE
+    with Child(python_command(program, options=["-X", "dev", "-W", "error"]), merge_stderr=True) as child:
+        child.read_until(b"ready\n")
+        lines = [
+            *(name for name in sorted(TABLE) if not any(each.mandatory for each in arguments(name))),
+            *(
+                "Python.tracemalloc start",
+                "Python.tracemalloc top",
+                "Python.tracemalloc compare",
+                "Python.tracemalloc stop",
+            ),
+            *(
+                f"VM.log what=all=debug output={tmp_path / 'log'}",
+                "VM.log disable",
+                "VM.set_flag PerfDataSamplingInterval 50",
+            ),
+        ]
+        before = child.ask("state()")
+        for line in lines * 2:
+            assert jattach(child, "jcmd", line), line
+        assert child.ask("state()") == before
+        assert child.stop() == 0
+        assert child.rest() == b""
+
+
+def arguments(name: str) -> tuple[Argument, ...]:
+    command = find(name)
+    assert command is not None
+    return command.arguments
