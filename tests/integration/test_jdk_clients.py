@@ -230,7 +230,7 @@ def state():
         [signal.getsignal(number) for number in range(1, 65)], signal.pthread_sigmask(signal.SIG_BLOCK, ()),
         sys.gettrace(), sys.getprofile(), sys.getswitchinterval(), sys.getrecursionlimit(), sys.path, sys.meta_path,
         warnings.filters, logging.root.handlers, logging.root.level, logging.getLogger("vmscope").handlers,
-        os.getcwd(), locale.setlocale(locale.LC_ALL), dict(os.environ), sys.stdout, sys.stderr, sys.flags, sys._xoptions,
+        os.getcwd(), locale.setlocale(locale.LC_ALL), dict(os.environ), sys.stdout, sys.stderr, sys._xoptions,
     ])
 print("ready", flush=True)
 for line in sys.stdin:
