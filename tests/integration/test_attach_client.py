@@ -592,7 +592,16 @@ def test_a_native_agent_in_a_jvm(jdk17: JDK, start_jvm: StartJVM, tmp_path: Path
         pytest.skip("needs jvmti.h and gcc")
     (tmp_path / "agent.c").write_text(AGENT_C)
     library = tmp_path / "libagent.so"
-    command = ["gcc", "-shared", "-fPIC", f"-I{include}", f"-I{include}/linux", f"{tmp_path}/agent.c", "-o", library]
+    command = [
+        "gcc",
+        "-shared",
+        "-fPIC",
+        f"-I{include}",
+        f"-I{include}/linux",
+        f"{tmp_path}/agent.c",
+        "-o",
+        str(library),
+    ]
     subprocess.run(command, check=True, timeout=PATIENCE)
     jvm = start_jvm("-Xmx32m", jdk=jdk17)
     seen = tmp_path / "seen=1"  # only the first sign of equality ends the agent's name
