@@ -20,6 +20,7 @@ from vmscope.native import (
     slots,
     states,
     tally,
+    tasks,
     thread,
     tracked,
     walk,
@@ -27,7 +28,7 @@ from vmscope.native import (
 
 _PARTS = (
     *(slots, histogram, thread, later, mirror, collector, dispatch),
-    *(gate, locks, states, picture, tally, tracked, census, walk),
+    *(gate, locks, states, picture, tally, tasks, tracked, census, walk),
 )
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",

@@ -22,17 +22,26 @@ LINES = {
 }
 
 
-class Modules:
-    """The module's name of each file, as of now."""
+class Frames:
+    """How frames are spelt: `module.function(file:line)`. Modules have their names by their files, as of now."""
 
     def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[CodeType, str]] = {}
         self._names: dict[str, str] = {}
         for name, module in [*sys.modules.items()]:
             file = (namespace(module) or {}).get("__file__")
             if type(file) is str:
                 self._names.setdefault(file, name)
 
-    def of(self, code: CodeType) -> str:
+    def __call__(self, code: CodeType, offset: int) -> str:
+        known = self._known.get((id(code), offset))
+        if known is None:
+            file = base(code.co_filename)
+            text = plain(f"{self._module(code)}.{code.co_qualname}({file}:{line(code, offset)})")
+            known = self._known[id(code), offset] = code, text
+        return known[1]
+
+    def _module(self, code: CodeType) -> str:
         name = code.co_filename
         if name.startswith("<frozen "):
             return name[len("<frozen ") : -1]
@@ -49,10 +58,6 @@ def line(code: CodeType, offset: int) -> int:
         if begin <= offset < end and number is not None:
             return number
     return code.co_firstlineno
-
-
-def frame(modules: Modules, code: CodeType, offset: int) -> str:
-    return plain(f"{modules.of(code)}.{code.co_qualname}({base(code.co_filename)}:{line(code, offset)})")
 
 
 def thing(what: object) -> str:

@@ -3,57 +3,58 @@
 from __future__ import annotations
 
 import os
-import time
 
-FOLDER = "/proc/self/task"
+from vmscope import native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+AT_ONCE = 100
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 class Task:
     """One native thread as of now; of one that has ended, or where there is no /proc, nothing but its number."""
 
-    __slots__ = ("cpu", "elapsed", "name", "native_id", "nice", "running", "stack", "there")
+    __slots__ = ("call", "cpu", "elapsed", "name", "native_id", "nice", "running")
 
-    def __init__(self, native_id: int, now: float) -> None:
+    def __init__(self, native_id: int, stat: bytes, call: bytes, cpu: int, now: float) -> None:
         self.native_id = native_id
+        self.call = call.decode().split()  # as `thread_state.system_call`
+        self.cpu = max(cpu, 0)  # ns
         self.name = ""
-        self.cpu = 0  # ns
         self.elapsed = 0.0  # s
         self.nice = 0
         self.running = False
-        self.stack = 0  # where its stack's pointer is, where it waits in the kernel
-        text = read(f"{FOLDER}/{native_id}/stat")
-        self.there = bool(text)
-        if text:
-            head, _, rest = text.rpartition(")")
-            fields = rest.split()
+        head, _, rest = stat.decode(errors="replace").rpartition(")")
+        fields = rest.split()
+        if fields:
             self.name = head.partition("(")[2]
             self.running = fields[0] == "R"
             self.nice = int(fields[16])
             self.elapsed = max(0.0, now - int(fields[19]) / _TICKS)
-        try:
-            self.cpu = time.clock_gettime_ns(~native_id << 3 | 6)  # the clock that Linux has for a thread's number
-        except OSError:
-            self.there = False
+
+    @property
+    def stack(self) -> int:
+        """The page of its stack that it is in, where it waits in the kernel; else 0."""
+        return int(self.call[-2], 16) & ~0xFFF if len(self.call) > 2 else 0
 
 
-def read(path: str) -> str:
-    """A small file of /proc; "" where it is not there any more."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        return os.read(fd, 4096).decode(errors="replace")
-    except OSError:  # the thread has ended meanwhile
-        return ""
-    finally:
-        os.close(fd)
+def tasks(ids: list[int], now: float, turn: Callable[[], None]) -> dict[int, Task]:
+    """By their numbers; `now` is the time since the system started."""
+    found = {}
+    for at in range(0, len(ids), AT_ONCE):
+        part = ids[at : at + AT_ONCE]
+        for number, facts in zip(part, native.read_tasks(part), strict=True):
+            turn()
+            found[number] = Task(number, *facts, now)
+    return found
 
 
 def native_ids() -> list[int]:
     """Of all native threads, the oldest first."""
     try:
-        return sorted(int(name) for name in os.listdir(FOLDER))
+        return sorted(int(name) for name in os.listdir("/proc/self/task"))
     except OSError:
         return []

@@ -39,6 +39,7 @@ TABLE: dict[str, str] = {
     "JVMTI.agent_load": "agent_load",
     "JVMTI.data_dump": "data_dump",
     "PerfCounter.print": "perf_counters",
+    "Python.asyncio_tasks": "asyncio_tasks",
     "Python.gc_stats": "gc_stats",
     "Python.modules": "modules",
     "Python.tracemalloc": "tracemalloc",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
-from vmscope import native
 from vmscope.commands import _layout as layout
-from vmscope.commands._tasks import Task, native_ids
+from vmscope.commands._tasks import Task, native_ids, tasks
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.tool import properties, sightings
 from vmscope.tool.circles import circles
 from vmscope.tool.sightings import ACQUIRED, ENDED, Sighting, Turns, lock_of
-from vmscope.tool.thread_state import ThreadState, activity, system_call
+from vmscope.tool.thread_state import ThreadState, activity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ class Row:
         self.task = task
         self.name = name
         self.daemon = daemon
-        call = [] if seen.state == native.thread_state() else system_call(seen.native_id)
-        if len(call) >= 3:
-            task.stack = int(call[-2], 16) & ~0xFFF
-        doing = activity(call, seen.frames[0][0] if seen.frames else None, bool(seen.waits))
+        doing = activity(task.call, seen.frames[0][0] if seen.frames else None, bool(seen.waits))
         self.waits: list[Wait] = [] if doing & ThreadState.RUNNABLE else seen.waits
         self.still = not doing & (ThreadState.RUNNABLE | ThreadState.WAITING_WITH_TIMEOUT)  # until another acts
         self.header, self.state = layout.states(doing, self.waits)
@@ -45,9 +42,10 @@ class Dump:
 
     def __init__(self) -> None:
         self.turn = Turns()
-        now = time.clock_gettime(time.CLOCK_BOOTTIME)
         seen = sightings.take(self.turn)
-        self.modules = layout.Modules()
+        ids = native_ids()
+        there = tasks(ids, time.clock_gettime(time.CLOCK_BOOTTIME), self.turn)
+        self.frame = layout.Frames()
         self.owners = sightings.owners(seen, self.turn)
         threading = sys.modules.get("threading")
         known = {} if threading is None else dict(threading._active)
@@ -56,12 +54,14 @@ class Dump:
             self.turn()
             if each.frames:
                 thread = known.get(each.ident)
-                task = Task(each.native_id, now)
-                name = task.name or "?" if thread is None else str(thread._name)
-                self.rows.append(Row(each, task, layout.plain(name), thread is None or bool(thread._daemonic)))
+                task = there.pop(each.native_id, None) or Task(each.native_id, b"", b"", 0, 0.0)
+                main = each.native_id == os.getpid()
+                name, daemon = "MainThread" if main else task.name, not main
+                if thread is not None:
+                    name, daemon = str(thread._name), bool(thread._daemonic)
+                self.rows.append(Row(each, task, layout.plain(name), daemon))
         self.by_state = {row.seen.state: row for row in self.rows}
-        shown = {row.seen.native_id for row in self.rows}
-        self.others = [Task(each, now) for each in native_ids() if each not in shown]
+        self.others = [*there.values()]
         own = {each.native_id: each.own for each in seen if each.own}
         for task in self.others:
             if task.native_id in own and not task.name.startswith("vmscope "):  # a Python thread of ours
@@ -95,7 +95,7 @@ class Dump:
     def stack(self, row: Row) -> list[str]:
         lines = []
         for depth, (code, offset) in enumerate(row.seen.frames):
-            lines.append(f"\tat {layout.frame(self.modules, code, offset)}")
+            lines.append(f"\tat {self.frame(code, offset)}")
             lines += [f"\t- {self.wait(wait)}" for wait in row.waits if wait.depth == depth]
             lines += [f"\t- {self.has(row, lock)}" for at, lock in row.seen.has if at == depth]
         return lines
@@ -202,7 +202,18 @@ def thread_ident(what: object) -> int | None:
 
 
 def run(out: Output, l: bool, e: bool) -> None:  # noqa: E741
-    Dump().write(out, l)
+    dump = Dump()
+    dump.write(out, l)
+    if e:
+        if "asyncio" in sys.modules:
+            from vmscope.commands import asyncio_tasks
+
+            out.write("\n")
+            asyncio_tasks.write(out, dump.turn)
+        if "greenlet" in sys.modules:
+            from vmscope.commands import _greenlets
+
+            _greenlets.write(out, dump.turn)
 
 
 COMMANDS = (

@@ -22,6 +22,8 @@ if "count_objects" not in globals():
     from vmscope.native.census import *  # noqa: F403
 if "Picture" not in globals():
     from vmscope.native.picture import *  # noqa: F403
+if "read_tasks" not in globals():
+    from vmscope.native.tasks import *  # noqa: F403
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.dispatch import *  # noqa: F403

@@ -41,6 +41,7 @@ int vmscope_add_states(PyObject *module);
 int vmscope_add_gate(PyObject *module);
 int vmscope_add_locks(PyObject *module);
 int vmscope_add_picture(PyObject *module);
+int vmscope_add_tasks(PyObject *module);
 int vmscope_add_tracked(PyObject *module);
 int vmscope_add_census(PyObject *module);
 int vmscope_add_mapping(PyObject *module);

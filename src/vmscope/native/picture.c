@@ -23,6 +23,7 @@
 
 #define GLOBALS (-1) /* the slot of a frame's globals */
 #define MOST_SLOTS 32
+#define FRAMES 16 /* of one thread, and objects kept of it: so much room is made beforehand */
 
 typedef struct {
     PyObject *code; /* NULL: free */
@@ -65,7 +66,7 @@ grow(void *array, size_t *size, size_t count, size_t each)
         return 1;
     }
     size_t larger = *size ? 2 * *size : 256;
-    void *moved = PyMem_Realloc(*(void **)array, larger * each);
+    void *moved = PyMem_RawRealloc(*(void **)array, larger * each);
     if (moved == NULL) {
         return 0;
     }
@@ -202,6 +203,42 @@ picture_take(Picture *self, PyObject *argument)
             !take_stack(self, state, limit)) {
             return PyErr_NoMemory();
         }
+    }
+    Py_RETURN_NONE;
+}
+
+/* An array of so many, its pages there; 0 without memory. */
+static int
+reserve(void *array, size_t *size, size_t count, size_t each)
+{
+    if (count > *size) {
+        void *moved = PyMem_RawRealloc(*(void **)array, count * each);
+        if (moved == NULL) {
+            return 0;
+        }
+        memset((char *)moved + *size * each, 0, (count - *size) * each);
+        *(void **)array = moved;
+        *size = count;
+    }
+    return 1;
+}
+
+static PyObject *
+picture_reserve(Picture *self, PyObject *Py_UNUSED(ignored))
+{
+    size_t count = 16;
+    int there;
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); state != NULL;
+         state = state->next) {
+        count++;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    there = reserve(&self->stacks, &self->stack_size, count, sizeof *self->stacks) &&
+            reserve(&self->rows, &self->row_size, count * FRAMES, sizeof *self->rows) &&
+            reserve(&self->kept, &self->kept_size, count * FRAMES, sizeof *self->kept);
+    Py_END_ALLOW_THREADS
+    if (!there) {
+        return PyErr_NoMemory();
     }
     Py_RETURN_NONE;
 }
@@ -346,9 +383,9 @@ picture_dealloc(Picture *self)
         Py_XDECREF(self->wants[i].code);
     }
     PyMem_Free(self->wants);
-    PyMem_Free(self->stacks);
-    PyMem_Free(self->rows);
-    PyMem_Free(self->kept);
+    PyMem_RawFree(self->stacks);
+    PyMem_RawFree(self->rows);
+    PyMem_RawFree(self->kept);
     Py_XDECREF(self->kinds);
     type->tp_free(self);
     Py_DECREF(type);
@@ -357,6 +394,8 @@ picture_dealloc(Picture *self)
 static PyMethodDef picture_methods[] = {
     {"want", (PyCFunction)picture_want, METH_VARARGS,
      "want(code, offset, innermost, slots, /)\n--\n\nKeep these slots of each frame that is there; -1: its globals."},
+    {"reserve", (PyCFunction)picture_reserve, METH_NOARGS,
+     "reserve()\n--\n\nMakes room for the threads that there are, without the GIL."},
     {"take", (PyCFunction)picture_take, METH_O,
      "take(limit, /)\n--\n\nAll threads, in one go; of each so many frames at most."},
     {"clear", (PyCFunction)picture_clear, METH_NOARGS, "clear()\n--\n\nForgets it, but not what is wanted."},

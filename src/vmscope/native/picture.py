@@ -23,6 +23,9 @@ class Picture:
         self._threads: list[tuple[int, int, int, bool]] = []
         self._stacks: list[list[Frame]] = []
 
+    def reserve(self) -> None:
+        """There is nothing to do."""
+
     def want(self, code: CodeType, offset: int, innermost: bool, slots: tuple[int, ...], /) -> None:
         self._wants[id(code), offset, bool(innermost)] = code, slots
 

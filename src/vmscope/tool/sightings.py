@@ -89,27 +89,36 @@ class Turns:
 
     def __call__(self) -> None:
         if time.perf_counter_ns() - self._since > PIECE:
-            time.sleep(REST)
-            self._since = time.perf_counter_ns()
+            self.rest()
+
+    def rest(self) -> None:
+        time.sleep(REST)
+        self._since = time.perf_counter_ns()
 
 
-def take(turn: Callable[[], None]) -> list[Sighting]:
+def take(turn: Turns) -> list[Sighting]:
     """Every thread that has a state here, the oldest first."""
     look = Look()
     picture = native.Picture(look.kinds)
+    picture.reserve()
+    turn.rest()
     picture.take(LIMIT)
+    turn.rest()
     for code, offset, innermost in picture.places():
         turn()
         plan = look.plan(code, offset, innermost)
         if plan.slots:
             picture.want(code, offset, innermost, plan.slots)
     picture.clear()
+    turn.rest()
     picture.take(LIMIT)
+    turn.rest()
     found = []
     for at, (state, ident, native_id, _) in enumerate(picture.threads()):
         turn()
         found.append(look.at(Sighting(state, ident, native_id), picture.frames(at)))
     picture.clear()
+    turn.rest()
     add_noted(found, turn)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import sys
 from enum import IntFlag
 
@@ -34,9 +34,10 @@ class ThreadState(IntFlag):
     IN_NATIVE = 0x400000
 
 
+_MACHINE = os.uname().machine if hasattr(os, "uname") else ""
 # By machine: the kernel's numbers of futex, of what sleeps, and the place of futex's timeout among the arguments.
-_FUTEX = {"x86_64": "202", "aarch64": "98"}.get(platform.machine(), "")
-_SLEEP = {"x86_64": ("35", "230"), "aarch64": ("101", "115")}.get(platform.machine(), ())
+_FUTEX = {"x86_64": "202", "aarch64": "98"}.get(_MACHINE, "")
+_SLEEP = {"x86_64": ("35", "230"), "aarch64": ("101", "115")}.get(_MACHINE, ())
 _TIMEOUT = 4
 _OWN_LOCKS = range(native.runtime_span()[0], sum(native.runtime_span()))
 

@@ -257,12 +257,15 @@ def attribute(thing: object, name: str) -> object:
             return found.__get__(thing, kind)  # type: ignore[attr-defined]
         except AttributeError:
             return None
-    own = namespace(thing)
-    if own is not None and name in own:
-        return own[name]
     if issubclass(kind, type) and found is _missing:
         found = in_classes(thing, name)  # type: ignore[arg-type]
-    return None if found is _missing else found
+        return None if found is _missing else found
+    if found is _missing:  # in no class: so nothing of theirs is asked
+        try:
+            return object.__getattribute__(thing, name)
+        except AttributeError:
+            return None
+    return (namespace(thing) or {}).get(name, found)
 
 
 def in_classes(kind: type, name: str) -> object:
