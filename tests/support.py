@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -17,6 +17,45 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 from jdk import feature_version, find
 
 PATIENCE = 30.0  # seconds; nothing that is waited for here takes one on an idle machine
+
+
+# For programs that look at their own region; `region()` has its values.
+SETTLED = """
+def settled():
+    '''What the region shows, once all that has happened until now is in it: the mirror has come twice.'''
+    import time, vmscope
+    def region():
+        return vmscope.vm("self").values()
+    end = time.monotonic() + 30
+    for _ in range(2):
+        clock = region()["sun.os.hrt.ticks"]
+        while region()["sun.os.hrt.ticks"] == clock:
+            assert time.monotonic() < end, "the mirror does not come"
+            time.sleep(0.005)
+    return region()
+"""
+
+
+def settled(values: Callable[[], Mapping[str, int | str]]) -> Mapping[str, int | str]:
+    """The values of a region once all that has happened until now is in it: the mirror has come twice."""
+    end = time.monotonic() + PATIENCE
+    for _ in range(2):
+        clock = values()["sun.os.hrt.ticks"]
+        while values()["sun.os.hrt.ticks"] == clock:
+            assert time.monotonic() < end, "the mirror does not come"
+            time.sleep(0.005)
+    return values()
+
+
+def rests(values: Callable[[], Mapping[str, int | str]], seconds: float) -> None:
+    """For so long the sampler comes once at most; what it still has to do may come before."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        before = int(values()["vmscope.sampler.visits"])
+        time.sleep(seconds)
+        if int(values()["vmscope.sampler.visits"]) - before <= 1:
+            return
+        assert time.monotonic() < end, "it does not come to rest"
 
 
 class JDK:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.environment import Environment
-from tests.support import PATIENCE
+from tests.support import PATIENCE, SETTLED
 
-BEGIN = """
+BEGIN = (
+    SETTLED
+    + """
 import json, sys, threading, time
 import vmscope
 from vmscope import tool
@@ -39,6 +41,7 @@ def seen(lock):
 env = tool.vm().get_env()
 env.add_capabilities({tool.Capability.CAN_GET_MONITOR_INFO})
 """
+)
 OPPOSITE = """
 first = threading.Lock()
 second = threading.RLock()
@@ -85,7 +88,7 @@ def execute(options: str, code: str, *, begin: str = BEGIN) -> subprocess.Comple
 
 def run(options: str, code: str) -> dict[str, int]:
     """What is counted in the end, as the region has it; nothing may be said on standard error."""
-    done = execute(options, f"{textwrap.dedent(code)}\ntime.sleep(0.2)\nprint(json.dumps(counters()))")
+    done = execute(options, f"{textwrap.dedent(code)}\nsettled()\nprint(json.dumps(counters()))")
     assert (done.returncode, done.stderr) == (0, "")
     found: dict[str, int] = json.loads(done.stdout)
     return found
@@ -214,8 +217,8 @@ for _ in range(50):
     want()
 assert len(waited) == 20
 vmscope.counter("own.waited", units=vmscope.Units.TICKS).add(sum(waited))
-time.sleep(0.2)
-print(json.dumps({**counters(), "own": vmscope.vm("self").values()["own.waited"]}))
+own = settled()["own.waited"]
+print(json.dumps({**counters(), "own": own}))
 """
 
 

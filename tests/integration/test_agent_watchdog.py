@@ -140,16 +140,18 @@ def test_a_busy_gil() -> None:
 def test_a_gil_that_nobody_gets(tmp_path: Path) -> None:
     dump = tmp_path / "dump"
     code = """
-        import ctypes, time
+        import ctypes, os, time
 
         def keeps_the_gil():
             ctypes.PyDLL(None).usleep(2_500_000)
 
-        time.sleep(0.3)
-        keeps_the_gil()
-        time.sleep(1)
+        end = time.monotonic() + 40
+        while "frozen:" not in (open(DUMP).read() if os.path.exists(DUMP) else "") and time.monotonic() < end:
+            time.sleep(0.3)  # the agent has seen that the GIL can be had
+            keeps_the_gil()
+            time.sleep(1)
     """
-    done = run(f"frozen=500ms,dump={dump}", code)
+    done = run(f"frozen=500ms,dump={dump}", code.replace("DUMP", repr(str(dump))))
     assert (done.returncode, done.stderr) == (0, "")
     text = dump.read_text()
     assert text.startswith("Timeout (0:00:00.5")

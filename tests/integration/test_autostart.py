@@ -28,7 +28,7 @@ IDLE = "import sys; sys.stdin.read()"
 SEEN = """
 import os, time, pwd
 mine = f"/tmp/hsperfdata_{pwd.getpwuid(os.geteuid()).pw_name}/{os.getpid()}"
-def seen(seconds=10):
+def seen(seconds=30):
     end = time.monotonic() + seconds
     while not os.path.exists(mine) and time.monotonic() < end:
         time.sleep(0.005)
@@ -36,7 +36,7 @@ def seen(seconds=10):
 """
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come in time"
@@ -360,11 +360,15 @@ def test_a_bare_fork_harms_nobody(environment: Environment) -> None:
     """fork(2) called from C tells nobody: the child's threads are gone, and the parent's file is not the child's."""
     code = """
 import ctypes, os, sys, time
-pid = ctypes.CDLL(None).fork()
-if pid == 0:
-    sys.exit(7)
-began = time.monotonic()
-print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), time.monotonic() - began < 0.5)
+took = []
+while not took or (min(took) >= 0.5 and len(took) < 8):  # who waits for what is gone, waits for it each time
+    pid = ctypes.CDLL(None).fork()
+    if pid == 0:
+        sys.exit(7)
+    began = time.monotonic()
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    took.append(time.monotonic() - began)
+print(status, min(took) < 0.5)
 """
     assert environment.run("-c", code) == (0, "7 True\n", "")
 
@@ -436,7 +440,7 @@ def test_options_that_are_none(environment: Environment, options: str) -> None:
     assert environment.run("-c", HOST, env={"VMSCOPE_TOOL_OPTIONS": options}) == UNHARMED
     code = """
 import time, vmscope
-before, end = vmscope.status().reason, time.monotonic() + 10
+before, end = vmscope.status().reason, time.monotonic() + 30
 while vmscope.status().reason == before and time.monotonic() < end:
     time.sleep(0.01)
 print(vmscope.status().reason)
@@ -547,7 +551,7 @@ def test_a_crash_is_what_it_always_is(other: Environment, options: list[str]) ->
     armed = """
 import ctypes, sys
 print(seen(3), os.getpid(), flush=True)
-native, end = sys.modules.get("vmscope.native"), time.monotonic() + 10
+native, end = sys.modules.get("vmscope.native"), time.monotonic() + 30
 while native is not None and not native.is_armed() and time.monotonic() < end:
     time.sleep(0.005)
 ctypes.string_at(0)

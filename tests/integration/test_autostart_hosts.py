@@ -209,7 +209,7 @@ def work(number):
     return number * number
 
 def is_seen(folder):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while not os.path.exists(f"{folder}/{os.getpid()}") and time.monotonic() < end:
         time.sleep(0.01)
     return os.getpid(), os.path.exists(f"{folder}/{os.getpid()}")

@@ -13,7 +13,7 @@ import pytest
 
 import vmscope
 from tests.conftest import StartVMScope
-from tests.support import python_command
+from tests.support import SETTLED, python_command
 from vmscope.reader.snapshot import words
 from vmscope.wire.decode import decode
 
@@ -298,7 +298,7 @@ found = [status.path is not None, bool(status.reason), counter.value, counter.la
 os.write(FD, (json.dumps([*found, status.implementation]) + "\\n").encode())
 """
 
-SUB_INTERPRETERS = f"""
+SUB_INTERPRETERS = f"""{SETTLED}
 import json, os, sys, time
 import vmscope
 try:
@@ -320,8 +320,7 @@ for _ in range(3):
 os.close(write)
 print(os.read(read, 10000).decode(), end="")
 vmscope.start()
-time.sleep(0.6)  # longer than the mirror sleeps
-print(json.dumps([counter.value, vmscope.status().path is not None, vmscope.vm("self").values()["t.counter"]]))
+print(json.dumps([counter.value, vmscope.status().path is not None, settled()["t.counter"]]))
 """
 
 

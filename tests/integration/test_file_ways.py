@@ -175,7 +175,7 @@ def test_overlay(implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
             return False
 
         def wait_for(lock):
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 30
             while not os.path.exists(path) or locked() != lock:
                 assert time.monotonic() < deadline, os.listdir("/tmp")
                 time.sleep(0.01)
@@ -217,7 +217,7 @@ def test_file_system_without_o_tmpfile(options: str) -> None:
         os.waitpid(vm, 0)
         file, removed = publish()
         file.unlink()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while len(tree()) > 1 and time.monotonic() < deadline:  # what is unlinked while open keeps a hidden name
             time.sleep(0.01)
         answer(removed=removed == [str(vm)], tree=tree())

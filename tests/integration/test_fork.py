@@ -23,7 +23,7 @@ FORK = """
 import random, threading
 from vmscope.wire.decode import decode
 
-def wait_for(condition, seconds=20):
+def wait_for(condition, seconds=30):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

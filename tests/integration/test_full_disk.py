@@ -145,7 +145,7 @@ def test_disk_that_fills_later_does_no_harm() -> None:
             full = error.errno == errno.ENOSPC
         counter.add(0x1122334455667788)
         wanted = (0x1122334455667788).to_bytes(8, sys.byteorder)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while wanted not in open(vmscope.status().path, "rb").read() and time.monotonic() < deadline:
             time.sleep(0.01)
         answer(full=full, seen=wanted in open(vmscope.status().path, "rb").read())

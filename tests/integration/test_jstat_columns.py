@@ -12,10 +12,12 @@ import pytest
 
 import vmscope
 from tests.conftest import StartVMScope
-from tests.support import JDK, Child
+from tests.support import JDK, SETTLED, Child, settled
 from vmscope import native
 
-PROGRAM = """
+PROGRAM = (
+    SETTLED
+    + """
 import gc, os, subprocess, time
 times = [0, 0, 0]
 def witness(phase, info):
@@ -38,7 +40,9 @@ def work():
 def settle():  # the last sample, and the mirror's next visit
     sum(range(3_000_000))
     time.sleep(1)
+    settled()
 """
+)
 
 # Where CPython has nothing to show.
 EMPTY = {
@@ -108,11 +112,11 @@ def test_causes(child: Child, jdk: JDK) -> None:
 def test_the_heaps(child: Child, jdk: JDK) -> None:
     """E: pymalloc's blocks in its arenas; O: the rest, as malloc tells. What feeds them has tests of its own."""
     child.ask("[kept.extend(bytes(100) for _ in range(100_000)), kept.append(bytearray(50_000_000))]")
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while vmscope.vm(child.pid).values()["python.memory.malloc.mapped"] < 50_000_000:  # type: ignore[operator]
         assert time.monotonic() < end, "heaps are read when there is time, at the latest when the program stands still"
         time.sleep(0.1)
-    time.sleep(0.6)  # the mirror's next visit: all that was read then is there
+    settled(vmscope.vm(child.pid).values)
     shown, utilized = columns(jdk, "-gc", child.pid), columns(jdk, "-gcutil", child.pid)
     blocks = ask(child, "__import__('sys').getallocatedblocks()")
     assert 16 * blocks < float(shown["EU"]) * 1024 < 512 * blocks

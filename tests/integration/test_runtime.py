@@ -32,7 +32,7 @@ DIRECTORY = TMP + "mkdir -m 755 /tmp/hsperfdata_root\n"
 pytestmark = pytest.mark.usefixtures("implementation")
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come in time"
@@ -226,7 +226,7 @@ def test_the_jdks_tools_read_every_size(jdk: JDK, start_vmscope: StartVMScope, s
     assert (jstat.returncode, jstat.stderr) == (0, "")
     assert jstat.stdout.split()[:6] == ["S0", "S1", "E", "O", "M", "CCS"]
     assert len(jstat.stdout.splitlines()) == 2
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while size != "1k" and vmscope.vm(child.pid).values().get("test.size") != 42 and time.monotonic() < end:
         time.sleep(0.05)
     jcmd = jdk.run("jcmd", str(child.pid), "PerfCounter.print")
@@ -734,7 +734,7 @@ def test_threads_that_start_and_stop_at_once() -> None:
         vmscope.start()
         answer(reason=vmscope.status().reason, there=os.path.exists(vmscope.status().path))
         vmscope.stop()
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while len(os.listdir("/proc/self/task")) > 1 and time.monotonic() < end:
             time.sleep(0.01)
         answer(threads=len(os.listdir("/proc/self/task")))
