@@ -11,10 +11,10 @@ export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help setup test matrix freethreaded cpython lint format types bench docs tables demo jdks clean
+.PHONY: help setup test matrix freethreaded python314 cpython lint format types bench docs tables demo jdks clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## build everything into .venv: locked dependencies, the extension, a JDK if there is none
 	@scripts/setup
@@ -28,6 +28,10 @@ matrix: ## the unit and property tests on each of 3.11, 3.12 and 3.13 that is fo
 freethreaded: setup ## CPython 3.13 without a GIL, built once with and without ThreadSanitizer, and the tests on it
 	@scripts/freethreaded && scripts/freethreaded tsan
 	$(python) -m pytest -q tests/integration/test_free_threaded.py
+
+python314: setup ## CPython 3.14 from Debian's packages, and the tests of what is done to it from outside
+	@scripts/python314
+	$(python) -m pytest -q tests/integration/test_attach_remote.py
 
 cpython: setup ## CPython's own tests of sys, signals, threads, ... under `vmscope run` and under `python`: no new failure
 	$(python) scripts/cpython_tests.py $(ARGS)

@@ -81,10 +81,10 @@ def test_a_jvm_whose_directory_is_gone(jdk: JDK, tmp_path: Path) -> None:
 def test_a_jvm_that_would_end_by_the_signal(start_jvm: StartJVM) -> None:
     """-Xrs leaves SIGQUIT at its default: such a JVM opens its socket at its start, and gets no signal."""
     jvm = start_jvm("-Xrs", "-Xmx32m")
-    with Target(jvm.pid) as target:
-        assert not target.catches
-        with pytest.raises(errors.NotAttachable, match="does not handle SIGQUIT"):
-            target.wake()
+    target = Target(jvm.pid)
+    assert not target.catches
+    with pytest.raises(errors.NotAttachable, match="does not handle SIGQUIT"):
+        target.wake()
     assert "OpenJDK" in version_of(jvm.pid)
 
 
@@ -196,13 +196,18 @@ def test_no_such_process() -> None:
 
 
 def test_a_pid_that_is_used_again_gets_no_signal(start_python: StartPython) -> None:
-    """The signal goes by a descriptor of the process, which stays with the one that was looked at."""
+    """The signal goes by a descriptor of the process, if that started when the one that was looked at did."""
     child = start_python("import signal\nsignal.signal(signal.SIGQUIT, print)\nprint('ready', flush=True)\ninput()")
-    with Target(child.pid) as target:
-        assert target.catches
-        child.kill()
-        with pytest.raises(errors.NoSuchProcess):
-            target.wake()
+    target = Target(child.pid)
+    assert target.catches
+    child.kill()
+    with pytest.raises(errors.NoSuchProcess):
+        target.wake()
+    taken = Target(os.getpid())
+    taken._start = b"1"  # as if it had been another process then
+    assert not taken.alive
+    with pytest.raises(errors.NoSuchProcess):
+        taken.wake()
 
 
 # -- hostile servers ------------------------------------------------------------------------------
@@ -524,9 +529,10 @@ def test_a_container(jdk: JDK) -> None:
 # -- Python VMs ------------------------------------------------------------------------------------
 
 
-def test_a_python_vm_is_ready_from_its_start(start_vmscope: StartVMScope) -> None:
+@pytest.mark.parametrize("reaction", ["pass", *(REACTIONS[name] for name in ("default", "ignored", "handled"))])
+def test_a_python_vm_is_ready_from_its_start(start_vmscope: StartVMScope, reaction: str) -> None:
     """Whatever it does with SIGQUIT, for it needs none; and when its socket has been cleaned away, it gets none."""
-    vm = start_vmscope(code="import signal\nsignal.signal(signal.SIGQUIT, signal.SIG_DFL)")
+    vm = start_vmscope(code=f"import signal\n{reaction}")
     assert version_of(vm.pid).startswith("CPython version")
     run = vmscope("cmd", str(vm.pid), "VM.uptime")
     assert (run.returncode, run.stderr) == (0, "")

@@ -117,8 +117,8 @@ def test_a_program_that_cannot_import_it(
     """It is as before, and the error says what to install where."""
     child = start(BUSY)
     monkeypatch.setattr(remote, "__file__", str(tmp_path / "attach" / "remote.py"))
-    with Target(child.pid) as target, pytest.raises(errors.NotAttachable, match="cannot import vmscope") as caught:
-        remote.start_vmscope(target)
+    with pytest.raises(errors.NotAttachable, match="cannot import vmscope") as caught:
+        remote.start_vmscope(Target(child.pid))
     assert caught.value.hint.endswith(f"{os.path.realpath(python314)} -m pip install vmscope")
     assert child.ask("[name for name in sys.modules if 'vmscope' in name]") == "[]"
 
@@ -130,8 +130,8 @@ def test_one_that_breaks_half_way(start: Start, tmp_path: Path) -> None:
     (package / "part.py").write_text("")
     (package / "__init__.py").write_text("import vmscope.part\nraise RuntimeError('broken')\n")
     child = start(BUSY, env={"PYTHONPATH": str(tmp_path)})
-    with Target(child.pid) as target, pytest.raises(errors.AttachError, match="RuntimeError: broken"):
-        remote.start_vmscope(target)
+    with pytest.raises(errors.AttachError, match="RuntimeError: broken"):
+        remote.start_vmscope(Target(child.pid))
     assert child.ask("[name for name in sys.modules if 'vmscope' in name]") == "[]"
 
 
@@ -140,8 +140,8 @@ def test_a_program_that_dies_meanwhile(start: Start) -> None:
     timer = threading.Timer(0.3, child.kill)
     timer.start()
     try:
-        with Target(child.pid) as target, pytest.raises(errors.NoSuchProcess, match="ended while it was asked"):
-            remote.start_vmscope(target)
+        with pytest.raises(errors.NoSuchProcess, match="ended while it was asked"):
+            remote.start_vmscope(Target(child.pid))
     finally:
         timer.join()
 
@@ -159,8 +159,7 @@ import vmscope.attach.remote, vmscope.reader.machine, subprocess
 from vmscope.errors import VMScopeError
 {become}
 try:
-    with vmscope.attach.target.Target({roots.pid}) as target:
-        vmscope.attach.remote.start_vmscope(target)
+    vmscope.attach.remote.start_vmscope(vmscope.attach.target.Target({roots.pid}))
 except VMScopeError as error:
     print(type(error).__name__)
 """
@@ -201,25 +200,25 @@ def test_what_is_no_python(start_python: StartPython) -> None:
 def test_the_script_by_itself(start_python: StartPython, tmp_path: Path, kind: str) -> None:
     """Run by other means, as a program that is no 3.14 can be made to."""
     child = start_python(BUSY, options=["-I", "-S"])  # so that it does not find vmscope
-    with Target(child.pid) as target:
-        with pytest.MonkeyPatch.context() as patch:
-            if kind in ("missing", "broken"):
-                patch.setattr(remote, "__file__", str(tmp_path / "attach" / "remote.py"))
-            if kind == "broken":
-                (tmp_path / "__init__.py").write_text("import sys; sys.modules['vmscope.part'] = sys\n1 / 0\n")
-            folder = remote._leave_script(target)
-        try:
-            assert os.stat(folder).st_mode & 0o777 == 0o700
-            if kind == "late":
-                os.unlink(f"{folder}/waiting")
-            assert child.ask(f"exec(open('{folder}/attach.py').read(), {{}})") == "None"
-            if kind == "late":
-                assert not os.path.exists(folder)
-                answer = None
-            else:
-                answer = remote._wait(target, folder, 0)
-        finally:
-            remote._clear(folder)
+    target = Target(child.pid)
+    with pytest.MonkeyPatch.context() as patch:
+        if kind in ("missing", "broken"):
+            patch.setattr(remote, "__file__", str(tmp_path / "attach" / "remote.py"))
+        if kind == "broken":
+            (tmp_path / "__init__.py").write_text("import sys; sys.modules['vmscope.part'] = sys\n1 / 0\n")
+        folder = remote._leave_script(target)
+    try:
+        assert os.stat(folder).st_mode & 0o777 == 0o700
+        if kind == "late":
+            os.unlink(f"{folder}/waiting")
+        assert child.ask(f"exec(open('{folder}/attach.py').read(), {{}})") == "None"
+        if kind == "late":
+            assert not os.path.exists(folder)
+            answer = None
+        else:
+            answer = remote._wait(target, folder, 0)
+    finally:
+        remote._clear(folder)
     loaded = child.ask("sorted(name for name in sys.modules if 'vmscope' in name)[:1]")
     if kind in ("good", "late"):
         assert answer in (None, f"started\n/tmp/hsperfdata_root/{child.pid}")

@@ -200,7 +200,7 @@ class Client:
     def close(self) -> None:
         if self._ready is not None:
             self._ready.close()
-        self.target.close()
+            self._ready = None
 
     def __enter__(self) -> Client:
         return self
@@ -215,16 +215,12 @@ def connect(pid: int, *, timeout: float = HANDSHAKE, silence: float | None = SIL
     Raises NoSuchProcess, AccessDenied, NotAttachable (no signal was sent), AttachTimeout, InsecureSocket.
     """
     target = Target(pid)
-    try:
-        path = target.socket_path()
-        socket = open_socket(target, path)
-        if socket is None:
-            target.check()
-            socket = _wake(target, path, timeout)
-        return Client(target, path, socket, silence)
-    except BaseException:
-        target.close()
-        raise
+    path = target.socket_path()
+    socket = open_socket(target, path)
+    if socket is None:
+        target.check()
+        socket = _wake(target, path, timeout)
+    return Client(target, path, socket, silence)
 
 
 def open_socket(target: Target, path: str) -> _socket.socket | None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 from _signal import SIGQUIT, pidfd_send_signal  # type: ignore[import-not-found]  # typeshed has it in signal alone
-from errno import EEXIST, ENOSYS, EPERM, ESRCH
+from errno import EEXIST, ENOSYS, EPERM
 from stat import S_ISDIR
 
-from vmscope.errors import AccessDenied, AttachError, NoRegion, NoSuchProcess, NotAttachable, VMScopeError
+from vmscope.errors import AccessDenied, NoSuchProcess, NotAttachable, VMScopeError
 from vmscope.reader.process import PID_MAX, read_file
 
 TMP = "/tmp"  # whatever TMPDIR says, as HotSpot has it
 
+CPYTHON = "CPython"
 _ENDED = "ZXx"
 _STOPPED = "Tt"
 _EXITING = 4  # among the flags in /proc/PID/stat
@@ -26,58 +27,51 @@ PREPARE = "start it with vmscope run, or switch vmscope autostart on and start i
 
 
 class Target:
-    """A living process, held so that its pid stays its own. Close it, or use it in a `with` statement.
+    """A living process.
 
     `nspid` is its pid in its own namespace, `uid` its effective user; `catches` and `ignores` say what it does
     with SIGQUIT.
     """
 
-    __slots__ = ("_fd", "catches", "ignores", "nspid", "pid", "state", "uid")
+    __slots__ = ("_start", "catches", "ignores", "nspid", "pid", "state", "uid")
 
     def __init__(self, pid: int) -> None:
         """Raises NoSuchProcess, and AccessDenied where /proc hides other users' processes."""
         if not 0 < pid <= PID_MAX:
             raise _gone(pid)
-        try:
-            self._fd = os.pidfd_open(pid)
-        except OSError as error:
-            if error.errno == ESRCH or error.errno != ENOSYS:
-                raise _gone(pid) from None
-            raise AttachError("attaching needs Linux 5.3 or later", pid=pid) from None
         self.pid = pid
-        try:
-            self.look()
-        except BaseException:
-            self.close()
-            raise
+        self._start = b""  # when it started, which tells it from others that have had its pid
+        if not self.alive:
+            raise _gone(pid)
+        self.look()
 
     def look(self) -> None:
-        """Reads again what may change."""
-        try:
-            text = read_file(f"/proc/{self.pid}/status", 1 << 16)
-        except (FileNotFoundError, ProcessLookupError):
-            raise _gone(self.pid) from None
-        except PermissionError:
-            raise _denied(self.pid) from None
-        fields = dict(line.split(b":", 1) for line in text.splitlines() if b":" in line)
-        self.state = fields[b"State"].split()[0].decode("ascii")
-        if self.state in _ENDED:
-            raise _gone(self.pid)
+        """Reads what /proc/PID/status says now."""
+        fields = dict(line.split(b":", 1) for line in self._read("status").splitlines() if b":" in line)
         self.nspid = int(fields.get(b"NSpid", b"%d" % self.pid).split()[-1])
         self.uid = int(fields[b"Uid"].split()[1])
         bit = 1 << SIGQUIT - 1
         self.catches = bool(int(fields[b"SigCgt"], 16) & bit)
         self.ignores = bool(int(fields[b"SigIgn"], 16) & bit)
 
+    def _read(self, name: str) -> bytes:
+        try:
+            return read_file(f"/proc/{self.pid}/{name}", 1 << 16)
+        except (FileNotFoundError, ProcessLookupError):
+            raise _gone(self.pid) from None
+        except PermissionError:
+            raise _denied(self.pid) from None
+
     @property
     def alive(self) -> bool:
         """Now, and not about to end: a process closes its sockets a moment before it has ended."""
         try:
-            fields = read_file(f"/proc/{self.pid}/stat", 4096).rpartition(b")")[2].split()
-        except OSError:
+            fields = self._read("stat").rpartition(b")")[2].split()
+        except NoSuchProcess:
             return False
-        self.state = fields[0].decode("ascii")
-        return self.state not in _ENDED and not int(fields[6]) & _EXITING
+        self.state, start = fields[0].decode("ascii"), fields[19]
+        self._start = self._start or start
+        return self.state not in _ENDED and not int(fields[6]) & _EXITING and start == self._start
 
     @property
     def stopped(self) -> bool:
@@ -113,11 +107,16 @@ class Target:
         for place in (f"/proc/{self.pid}/cwd", *self.places()):
             path = f"{place}/{name}"
             try:
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+                fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             except OSError as error:
                 if error.errno == EEXIST:
                     return ""
                 continue
+            try:
+                if self.uid != os.geteuid():  # a JVM before 9 heeds a file of its own user only
+                    os.fchown(fd, self.uid, -1)
+            finally:
+                os.close(fd)
             return path
         raise AccessDenied(
             f"process {self.pid} cannot be told that a client waits: no file can be made in its directory or its {TMP}",
@@ -129,36 +128,51 @@ class Target:
 
     def wake(self) -> None:
         """Sends SIGQUIT, if the process catches it now. Raises NotAttachable, NoSuchProcess, AccessDenied."""
-        self.look()
-        if not self.catches:
-            raise self.refusal()
         try:
-            pidfd_send_signal(self._fd, SIGQUIT)
+            fd = os.pidfd_open(self.pid)
         except OSError as error:
-            raise (_denied if error.errno == EPERM else _gone)(self.pid) from None
+            if error.errno in (ENOSYS, EPERM):
+                raise NotAttachable(
+                    f"process {self.pid} gets no signal, which might go astray: this system has no pidfd_open",
+                    pid=self.pid,
+                    hint="use Linux 5.3 or later",
+                ) from None
+            raise _gone(self.pid) from None
+        try:
+            if not self.alive:  # else the descriptor is that of the process that was looked at
+                raise _gone(self.pid)
+            self.look()
+            if not self.catches:
+                raise self.refusal()
+            pidfd_send_signal(fd, SIGQUIT)
+        except ProcessLookupError:
+            raise _gone(self.pid) from None
+        except PermissionError:
+            raise _denied(self.pid) from None
+        finally:
+            os.close(fd)
 
     def check(self) -> None:
         """Returns when SIGQUIT makes this process open its socket, as far as that can be known beforehand.
 
         Raises NotAttachable with the reason when it would not, AccessDenied where it belongs to another user.
         """
-        euid = os.geteuid()
-        if euid not in (0, self.uid):
+        if os.geteuid() not in (0, self.uid):
             raise _denied(self.pid)
-        capabilities = self._capabilities()
-        if capabilities is not None and not capabilities.startswith("1"):
+        kind, capabilities = self._region()
+        if kind and not capabilities.startswith("1"):
             raise NotAttachable(
                 f"process {self.pid} does not take part in attach: it was told not to, or its VM cannot",
                 pid=self.pid,
                 hint="start it without -XX:+DisableAttachMechanism",
             )
-        if capabilities is not None and not self.catches:
+        if kind == CPYTHON:  # who catches SIGQUIT in it cannot be seen, and may end by it in order, as gunicorn does
             raise NotAttachable(
-                f"process {self.pid} is a VM, but its socket is gone; SIGQUIT was not sent, as it does not catch it",
+                f"process {self.pid} is ready, but its socket is gone; SIGQUIT, which may be its own, was not sent",
                 pid=self.pid,
                 hint=f"keep what cleans {TMP} from removing .java_pid*, and start the process again",
             )
-        if not self.catches or (capabilities is None and not self._is_jvm()):
+        if not self.catches or not (kind or self._is_jvm()):
             raise self.refusal()
 
     def refusal(self) -> NotAttachable:
@@ -178,36 +192,26 @@ class Target:
     @property
     def unprepared(self) -> bool:
         """It has no region: vmscope has not been started in it."""
-        return self._capabilities() is None
+        return not self._region()[0]
 
-    def _capabilities(self) -> str | None:
-        """What its region says it can do; None where it has no region that can be read."""
+    def _region(self) -> tuple[str, str]:
+        """What kind of VM its region shows, and what that says it can do; "" where it has none that can be read."""
         from vmscope.reader.attachment import attach
         from vmscope.reader.machine import VM
 
         try:
             with VM(attach(self.pid)) as vm:
-                if not vm.alive:
-                    return None
-                found = vm.values().get("sun.rt.jvmCapabilities", "")
-        except (NoRegion, VMScopeError):
-            return None
-        return str(found)
+                if vm.alive:
+                    return vm.kind, str(vm.values().get("sun.rt.jvmCapabilities", ""))
+        except VMScopeError:
+            pass
+        return "", ""
 
     def _is_jvm(self) -> bool:
         try:
             return b"/libjvm.so" in read_file(f"/proc/{self.pid}/maps", _LIMIT)
         except OSError:
             return False
-
-    def close(self) -> None:
-        os.close(self._fd)
-
-    def __enter__(self) -> Target:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _gone(pid: int) -> NoSuchProcess:

@@ -28,9 +28,11 @@ AGENT is loaded into it: a Python module, or the path of a native library, in Py
 
 example:
 $ vmscope attach 4711
-4711 is ready: OpenJDK 64-Bit Server VM version 17.0.15+6-Debian-1deb12u1
-$ vmscope attach 4711 /opt/profiler/lib/libprofiler.so=start
-4711 has loaded /opt/profiler/lib/libprofiler.so
+4711 is ready: CPython version 3.14.10 (main, Oct 26 2026, 15:12:11) [GCC 16.2.0]
+$ vmscope attach 4711 vmscope.agents.trace=match=shop.*
+4711 has loaded vmscope.agents.trace
+$ vmscope attach 4830 /opt/profiler/lib/libprofiler.so=start
+4830 has loaded /opt/profiler/lib/libprofiler.so
 """
 
 _GOOD = "return code: 0"
@@ -60,10 +62,10 @@ def ready(pid: int, timeout: float) -> Client:
     except NotAttachable:
         from vmscope.attach.remote import python_version, start_vmscope
 
-        with Target(pid) as target:
-            if python_version(pid) is None or not target.unprepared:
-                raise
-            start_vmscope(target, timeout)
+        target = Target(pid)
+        if python_version(pid) is None or not target.unprepared:
+            raise
+        start_vmscope(target, timeout)
     return connect(pid, timeout=timeout)
 
 

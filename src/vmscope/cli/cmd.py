@@ -17,6 +17,10 @@ which lists those that it knows; `help COMMAND` explains one. An argument with b
 
 example:
 $ vmscope cmd 4711 VM.version
+CPython version 3.13.0 (main, May 9 2026, 07:36:57) [GCC 12.2.0]
+Python 3.13.0
+vmscope 0.1.0 (c)
+$ vmscope cmd 4830 VM.version
 OpenJDK 64-Bit Server VM version 17.0.15+6-Debian-1deb12u1
 JDK 17.0.15
 """
