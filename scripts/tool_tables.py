@@ -20,8 +20,8 @@ from vmscope.tool.impossible import Impossible
 
 Table = Callable[..., str]
 FUNCTION_COLUMNS = ("slot", "function", "phases", "capability", "state", "on CPython", "other than a JVM")
-CAPABILITY_COLUMNS = ("bit", "capability", "3.11", "3.12", "3.13, 3.13t", "3.14+, 3.14t+", "mechanism, or why none")
-VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14))
+CAPABILITY_COLUMNS = ("bit", "capability", "3.11", "3.12", "3.13", "3.14+", "3.13t+", "mechanism, or why none")
+BUILDS = (((3, 11), True), ((3, 12), True), ((3, 13), True), ((3, 14), True), ((3, 13), False))  # with a GIL or not
 
 
 def tool_interface(table: Table) -> str:
@@ -84,7 +84,7 @@ def events() -> Iterable[tuple[str, ...]]:
 
 
 def capabilities() -> Iterable[tuple[str, ...]]:
-    sets = [capability_sets(features_of(version)) for version in VERSIONS]
+    sets = [capability_sets(features_of(version, gil)) for version, gil in BUILDS]
     for each in Capability:
         where, need, mechanism = MECHANISMS[each]
         if not where:

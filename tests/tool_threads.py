@@ -67,7 +67,7 @@ def main() -> None:
     found = {
         "gil": gil,
         "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
-        "features": features() == features_of(sys.version_info[:2]),
+        "features": features() == features_of(sys.version_info[:2], gil),
         "most": max(most),
         "had": sum(had),
         "sent": min(sent),

@@ -362,11 +362,15 @@ def ask(name):
 """
 
 
-def test_what_tracemalloc_uses_is_nobody_else_s(environment: Environment) -> None:
-    """Allocations are not offered at all: so neither is taken from the other."""
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="PyRefTracer came with 3.13")
+@pytest.mark.parametrize("kind", ["VM_OBJECT", "SAMPLED_OBJECT"])
+def test_what_tracemalloc_uses(environment: Environment, kind: str) -> None:
+    name = f"CAN_GENERATE_{kind}_ALLOC_EVENTS"
     code = f"{TAKEN}ask('allocations')\nprint(len(tracemalloc.take_snapshot().traces) > 0)"
-    for name in ("CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS", "CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS"):
-        assert environment.run("-Xtracemalloc", "-c", code, name) == (0, "98 False\nTrue\n", "")
+    log = f"agent allocations: not available in this VM now: {name}; held by tracemalloc\n"
+    assert environment.run("-Xtracemalloc", "-c", code, name) == (0, f"{log}98 False\nTrue\n", "")
+    code = f"{TAKEN}tracemalloc.start(); tracemalloc.stop()\nask('allocations')"  # 3.13.0 leaves the slot as it was
+    assert environment.run("-c", code, name) == (0, "held True\n", "")
 
 
 @pytest.mark.parametrize("name", ["CAN_SUSPEND", "CAN_GENERATE_BREAKPOINT_EVENTS"])

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from vmscope import tool
+from vmscope import native, tool
 from vmscope.tool.capabilities import DERIVED, Capability, CapabilityRules, CapabilitySet, mask
 from vmscope.tool.codes import Phase
-from vmscope.tool.cpython import MECHANISMS, features, features_of, why_absent
+from vmscope.tool.cpython import MECHANISMS, TRACER, features, features_of, why_absent
 from vmscope.tool.errors import IllegalArgument, NotAvailable, NullPointer, WrongPhase
 
 TAG, BREAKPOINT, SUSPEND, ENTRY, RETRANSFORM = mask(0), mask(19), mask(20), mask(24), mask(37)
@@ -143,7 +143,9 @@ def test_cpython_s_sets_are_disjoint_and_say_why_the_rest_is_absent() -> None:
 
 
 def test_what_is_found_here_is_what_the_documentation_says() -> None:
-    assert features() == features_of(sys.version_info[:2])
+    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    found = features_of(sys.version_info[:2], gil)
+    assert features() == (found if native.IMPLEMENTATION == "c" else found - {TRACER})
 
 
 def test_no_capability_needs_a_start_that_a_jvm_would_need() -> None:
@@ -159,4 +161,9 @@ def test_3_11_lacks_what_needs_monitoring() -> None:
     old, new = tool.capability_sets(features_of((3, 11))), tool.capability_sets(features_of((3, 12)))
     lost = {capability for each in new for capability in each} - {capability for each in old for capability in each}
     assert {int(capability) for capability in lost} == {16, 17, 18, 19, 20, 24, 25, 39, 40}
+    free_threaded = features_of((3, 13), gil=False)
+    assert features_of((3, 13)) - free_threaded == features_of((3, 13)) - features_of((3, 12)) == {TRACER}
+    solo = tool.capability_sets(features_of((3, 13))).always_solo
+    assert {29, 43} == {int(each) for each in solo} - {int(each) for each in new.always_solo}
+    assert "GIL" in why_absent(Capability.CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS, free_threaded)
     assert all("3.12" in why_absent(capability, features_of((3, 11))) for capability in lost)

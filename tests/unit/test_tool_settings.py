@@ -127,12 +127,14 @@ def test_verbose_flags_that_there_are_not(env: Environment) -> None:
 
 
 def test_the_sampling_interval(env: Environment) -> None:
-    """Where the rules are another VM's too: CPython's hook shows objects that are yet to be made."""
     with pytest.raises(MustPossessCapability):
         env.set_heap_sampling_interval(0)
     env.add_capabilities({Capability.CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS})
-    with pytest.raises(NotAvailable):
-        env.set_heap_sampling_interval(0)
+    env.set_heap_sampling_interval(1000)
+    assert env.host.sampling_interval == 1000
+    for wrong in (-1, 1 << 31, None, "0"):
+        with pytest.raises(IllegalArgument):
+            env.set_heap_sampling_interval(wrong)  # type: ignore[arg-type]
 
 
 # -- processors -------------------------------------------------------------------------------------

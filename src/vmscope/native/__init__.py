@@ -24,6 +24,8 @@ if "Picture" not in globals():
     from vmscope.native.picture import *  # noqa: F403
 if "read_tasks" not in globals():
     from vmscope.native.tasks import *  # noqa: F403
+if "trace_allocations" not in globals():  # nor has one before 3.13
+    from vmscope.native.allocations import *  # noqa: F403
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.dispatch import *  # noqa: F403

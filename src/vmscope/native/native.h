@@ -50,6 +50,7 @@ int vmscope_add_chain(PyObject *module);
 int vmscope_add_frames(PyObject *module);
 int vmscope_add_handshake(PyObject *module);
 int vmscope_add_listener(PyObject *module);
+int vmscope_add_allocations(PyObject *module);
 
 /* The state of one module object; each object is a strong reference. */
 typedef struct {

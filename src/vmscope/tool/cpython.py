@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 
+from vmscope import native
 from vmscope.tool.capabilities import Capability, CapabilitySet
 
 TYPE_CHECKING = False
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 MONITORING = "sys.monitoring"
 OWN_CPU = "time.thread_time"
 OTHERS_CPU = "time.pthread_getcpuclockid"
+TRACER = "PyRefTracer"
 
 WHY_NOT = {
     MONITORING: "sys.monitoring came with 3.12",
     OWN_CPU: "this system has no CPU clock of a thread",
     OTHERS_CPU: "this system has no CPU clock of another thread",
+    TRACER: "PyRefTracer came with 3.13; without a GIL what it tells of may have gone by the time that it can be sent",
 }
 
 # Bit: the set, the feature it needs or "", and the mechanism; or set "", and why there is none.
@@ -56,7 +59,7 @@ MECHANISMS: dict[int, tuple[str, str, str]] = {
     26: ("always", "", "loaders, wrapped where they make code objects"),
     27: ("", "", "machine code of the JIT is announced to nobody"),
     28: ("onload", "", "locks made after it was taken are wrapped"),
-    29: ("", "", "the one hook on objects, PyRefTracer, tells of each before it is made: no agent can be given that"),
+    29: ("always_solo", TRACER, "PyRefTracer; each is told as soon as what made it is over"),
     30: ("", "", "C functions are bound when their module is made, and announced to nobody"),
     31: ("always", "", "gc.callbacks"),
     32: ("always", "", "weak references to tagged objects"),
@@ -70,7 +73,7 @@ MECHANISMS: dict[int, tuple[str, str, str]] = {
     40: ("always", MONITORING, "RAISE of `can't start new thread`"),
     41: ("onload", "", "START begins before the program's loader is set up"),
     42: ("onload", "", "loaders, wrapped before the first module of the program"),
-    43: ("", "", "the one hook on objects, PyRefTracer, tells of each before it is made: no agent can be given that"),
+    43: ("always_solo", TRACER, "PyRefTracer; by the bytes of the objects themselves"),
     44: ("", "", "CPython has no virtual threads"),
 }
 # fmt: on
@@ -105,14 +108,18 @@ def features() -> frozenset[str]:
         found.add(OWN_CPU)
     if hasattr(time, "pthread_getcpuclockid"):
         found.add(OTHERS_CPU)
+    if native.traces_allocations():
+        found.add(TRACER)
     return frozenset(found)
 
 
-def features_of(version: tuple[int, int]) -> frozenset[str]:
-    """Those of this version's interpreter on Linux, with the GIL and without."""
+def features_of(version: tuple[int, int], gil: bool = True) -> frozenset[str]:
+    """Those of this version's interpreter on Linux, with the extension."""
     found = {OWN_CPU, OTHERS_CPU}
     if version >= (3, 12):
         found.add(MONITORING)
+    if version >= (3, 13) and gil:
+        found.add(TRACER)
     return frozenset(found)
 
 

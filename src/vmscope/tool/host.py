@@ -55,6 +55,8 @@ NEXT = {
     Phase.DEAD: (),
 }
 
+SAMPLING_INTERVAL = 512 * 1024  # bytes of new objects between those that SampledObjectAlloc tells of, on average
+
 
 class Host:
     """The VM. `environments` stand in the order of their creation, which is that of each event's callbacks."""
@@ -78,6 +80,7 @@ class Host:
         self.watches = Watches()
         self.suspension = Suspension()
         self.locks = Locks()
+        self.sampling_interval = SAMPLING_INTERVAL
         self._mechanisms: list[Mechanism] = []
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:

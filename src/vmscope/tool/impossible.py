@@ -12,8 +12,6 @@ MODULES = "a Python module reads, exports and opens everything; there is nothing
 JNI = "C code is bound to CPython's functions by the linker, and has no table of them (docs.python.org/3/c-api/stable)"
 EXTENSION = "a code object has no room for one (codeobject.h: the fields of PyCodeObject)"
 
-TRACER = "the one hook on objects tells of each before it is made (object.c: _Py_NewReference calls the PyRefTracer)"
-
 
 class Impossible(Base):
     pop_frame = impossible("pop_frame", UNWIND)
@@ -35,4 +33,3 @@ class Impossible(Base):
     set_jni_function_table = impossible("set_jni_function_table", JNI)
     get_jni_function_table = impossible("get_jni_function_table", JNI)
     get_source_debug_extension = impossible("get_source_debug_extension", EXTENSION)
-    set_heap_sampling_interval = impossible("set_heap_sampling_interval", TRACER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
+from vmscope.tool import cpython
 from vmscope.tool.births import Births
 from vmscope.tool.dumps import Dumps
 from vmscope.tool.events import Event, bit
@@ -29,6 +30,10 @@ def install(host: Host) -> None:
     host.add_mechanism(Loading())
     host.add_mechanism(host.watches)
     host.add_mechanism(Dumps())
+    if cpython.TRACER in cpython.features():
+        from vmscope.tool.allocations import Allocations
+
+        host.add_mechanism(Allocations())
 
 
 class Collections:

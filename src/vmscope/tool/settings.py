@@ -47,3 +47,13 @@ class Settings(Base):
         Differs: OTHER is not available, where a JVM takes it and does nothing.
         """
         verbose.set_flag(flag, bool(value))
+
+    @function
+    def set_heap_sampling_interval(self, sampling_interval: int) -> None:
+        """SampledObjectAlloc is sent, on average, once in so many bytes of new objects; 0: for each. 512 KiB at first.
+
+        CPython: the next sample's distance is drawn at random, from 0 to twice as much.
+        Differs: what an object has beside itself, as a list's items, does not count.
+        """
+        self.host.sampling_interval = sampling_interval
+        self.host.changed()

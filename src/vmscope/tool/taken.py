@@ -1,22 +1,25 @@
-"""What other tools of this process have taken of which there are few: the tool ids of sys.monitoring. A capability that
-one environment at a time can hold, and that needs one, must find one free.
+"""What other tools of this process have taken of which there are few: the tool ids of sys.monitoring, the one tracer of
+objects. A capability that one environment at a time can hold, and that needs one, must find one free.
 """
 
 from __future__ import annotations
 
 import sys
 
+from vmscope.tool import allocations
 from vmscope.tool.capabilities import mask
-from vmscope.tool.cpython import MECHANISMS, MONITORING
+from vmscope.tool.cpython import MECHANISMS, MONITORING, TRACER
 
 IDS = range(6)
-NEED = mask(*(bit for bit, (_, need, _) in MECHANISMS.items() if need == MONITORING))
+NEED, TRACED = (
+    mask(*(bit for bit, (_, need, _) in MECHANISMS.items() if need == feature)) for feature in (MONITORING, TRACER)
+)
 
 
 def taken() -> dict[int, str]:
     """Sets of capabilities, as ints, and who has what they need. Asked for anew each time."""
-    holders = holders_of_ids()
-    return {NEED: holders} if holders else {}
+    holders = {NEED: holders_of_ids(), TRACED: allocations.holder()}
+    return {need: names for need, names in holders.items() if names}
 
 
 def holders_of_ids() -> str:

@@ -142,6 +142,14 @@ def current() -> Thread:
     return end.thread
 
 
+def of(state: int) -> Thread | None:
+    """That of a thread state, by its number; None when that has gone, and with it its Thread."""
+    if state == native.thread_state():
+        return current()
+    thread = _known.get(state)
+    return thread or next((each for each in living() if each.state == state), None)
+
+
 def living() -> list[Thread]:
     """Every thread that has something to execute, in the order of their start."""
     found = []

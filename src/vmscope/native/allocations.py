@@ -1,0 +1,28 @@
+"""The Python twin of allocations.c, also where that has no reference tracer: nobody notices what is made."""
+
+from __future__ import annotations
+
+__all__ = ["allocations_lost", "stop_tracing", "trace_allocations", "tracer_holder", "traces_allocations"]
+
+
+def traces_allocations() -> bool:
+    """Whether it can."""
+    return False
+
+
+def trace_allocations(callback: object, own: str, every: bool, interval: int, /) -> None:
+    """RuntimeError."""
+    raise RuntimeError("only the extension can trace allocations, on CPython 3.13 and later with its GIL")
+
+
+def stop_tracing() -> None:
+    """Nothing is traced."""
+
+
+def tracer_holder() -> str:
+    """Nobody has what there is not."""
+    return ""
+
+
+def allocations_lost() -> int:
+    return 0

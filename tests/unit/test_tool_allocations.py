@@ -1,0 +1,342 @@
+"""VMObjectAlloc and SampledObjectAlloc: what is told of new objects, when, and what never is."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from vmscope import native
+from vmscope.tool import threads
+from vmscope.tool.capabilities import Capability
+from vmscope.tool.codes import Phase
+from vmscope.tool.cpython import TRACER, features
+from vmscope.tool.environment import Environment
+from vmscope.tool.errors import MustPossessCapability, NotAvailable
+from vmscope.tool.events import Event
+from vmscope.tool.host import Host
+from vmscope.tool.mechanisms import install
+
+pytestmark = pytest.mark.skipif(TRACER not in features(), reason="PyRefTracer came with 3.13, and needs the GIL")
+
+ALL = Capability.CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS
+SOME = Capability.CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS
+EVERY, SAMPLED = Event.VM_OBJECT_ALLOC, Event.SAMPLED_OBJECT_ALLOC
+
+
+@pytest.fixture
+def vm() -> Iterator[Host]:
+    vm = Host()
+    install(vm)
+    vm.enter(Phase.LIVE)
+    yield vm
+    for environment in vm.environments:
+        environment.dispose_environment()
+    assert native.tracer_holder() in ("", "tracemalloc")
+
+
+@pytest.fixture
+def env(vm: Host) -> Environment:
+    env = vm.get_env(agent="allocations")
+    env.add_capabilities({ALL, SOME})
+    return env
+
+
+def during(env: Environment, event: Event, run: Callable[[], object], callback: Callable[..., object]) -> None:
+    env.set_event_callbacks({event: callback})
+    env.set_event_notification_mode(True, event)
+    try:
+        run()
+    finally:
+        env.set_event_notification_mode(False, event)
+
+
+class Made:
+    def __init__(self) -> None:
+        self.text = str(id(self))
+
+
+class Boxed:
+    def __init__(self, value: int) -> None:
+        self.value = [value]
+
+
+def test_each_object_is_told_once(env: Environment) -> None:
+    kept: list[Made] = []
+    told: list[tuple[int, bool, bool, bool]] = []
+
+    def callback(env: Environment, thread: threads.Thread, thing: object, klass: type, size: int) -> None:
+        if isinstance(thing, Made):
+            told.append((id(thing), klass is Made, size >= 16, thread is threads.current()))
+
+    def run() -> None:
+        for _ in range(200):
+            kept.append(Made())
+        kept.extend(Made() for _ in range(200))
+
+    during(env, EVERY, run, callback)
+    assert [number for number, *_ in told] == [id(each) for each in kept]  # in the order of their making
+    assert {tuple(rest) for _, *rest in told} == {(True, True, True)}
+    assert native.allocations_lost() == 0
+
+
+def test_what_c_code_is_still_filling_is_told_when_it_is_full(env: Environment) -> None:
+    """tuple(generator) would fail if anybody else had it before it is done."""
+    told: list[tuple[object, ...]] = []
+
+    def callback(env: Environment, thread: threads.Thread, thing: object, klass: type, size: int) -> None:
+        if klass is tuple:
+            told.append(thing)  # type: ignore[arg-type]
+            repr(thing)
+
+    made: list[tuple[object, ...]] = []
+
+    def run() -> None:
+        for count in (3, 30, 300):
+            made.append(tuple([each] for each in range(count)))
+        made.append(tuple(map(Boxed, range(50))))
+
+    during(env, EVERY, run, callback)
+    assert [len(each) for each in made] == [3, 30, 300, 50]
+    assert all(any(each is known for known in told) for each in made)
+
+
+def test_nothing_is_kept_alive_and_what_has_gone_is_not_told(env: Environment) -> None:
+    events: list[str] = []
+
+    class Short:
+        def __del__(self) -> None:
+            events.append("gone")
+
+    def callback(env: Environment, thread: threads.Thread, thing: object, klass: type, size: int) -> None:
+        if klass is Short:
+            events.append("told")
+
+    def run() -> None:
+        for _ in range(50):
+            Short()
+            events.append("next")
+
+    during(env, EVERY, run, callback)
+    gone = [at for at, each in enumerate(events) if each == "gone"]
+    assert len(gone) == events.count("next") == 50
+    assert all(events[at + 1] == "next" for at in gone)  # at once, as ever
+    gc.collect()
+
+
+def test_memory_that_is_used_again_and_moved(env: Environment) -> None:
+    """Floats from a free list, strings and tuples that grow in place: all that is told is alive and of its class."""
+    wrong: list[object] = []
+
+    def callback(env: Environment, thread: threads.Thread, thing: object, klass: type, size: int) -> None:
+        if type(thing) is not klass or sys.getrefcount(thing) < 2:
+            wrong.append((klass, size))
+        if klass in (str, bytes, float, int, tuple, list, dict):
+            hash(repr(thing))
+
+    def run() -> None:
+        value = 1.5
+        text = ""
+        for number in range(3000):
+            value = value * 1.0001 + number
+            text += str(number)
+            bytes(number % 50) + b"x"
+            tuple(iter([number, value]))
+            {str(number): [value]}
+        assert len(text) == 10890
+
+    during(env, EVERY, run, callback)
+    assert wrong == []
+
+
+def test_what_callbacks_and_vmscope_make_is_not_told(vm: Host, env: Environment) -> None:
+    depth = 0
+    deepest = 0
+
+    class Own:
+        pass
+
+    told: list[type] = []
+
+    def callback(env: Environment, thread: threads.Thread, thing: object, klass: type, size: int) -> None:
+        nonlocal depth, deepest
+        depth += 1
+        deepest = max(deepest, depth)
+        told.append(klass)
+        Own()
+        vm.wanted()
+        depth -= 1
+
+    def run() -> None:
+        kept = [Made() for _ in range(20)]
+        assert len(kept) == 20
+
+    during(env, EVERY, run, callback)
+    assert deepest == 1
+    assert Own not in told
+    assert told.count(Made) == 20
+
+
+def test_samples_come_by_bytes(env: Environment) -> None:
+    told: list[int] = []
+
+    def callback(env: Environment, thread: threads.Thread, thing: object, klass: type, size: int) -> None:
+        if klass is bytes:
+            told.append(size)
+
+    def run(count: int) -> None:
+        kept = [bytes(10_000) for _ in range(count)]
+        assert len(kept) == count
+
+    env.set_heap_sampling_interval(100_000)
+    during(env, SAMPLED, lambda: run(5000), callback)
+    assert 350 < len(told) < 650  # 500 expected
+    assert set(told) == {10_033}
+    told.clear()
+    env.set_heap_sampling_interval(0)
+    during(env, SAMPLED, lambda: run(50), callback)
+    assert len(told) == 50
+
+
+def test_samples_of_one_thread(env: Environment) -> None:
+    told: list[threads.Thread] = []
+    ready, go = threading.Event(), threading.Event()
+    others: list[threads.Thread] = []
+    kept: list[Made] = []
+    env.set_heap_sampling_interval(0)
+    env.set_event_callbacks({SAMPLED: lambda env, thread, *_: told.append(thread)})
+
+    def run() -> None:
+        others.append(threads.current())
+        ready.set()
+        go.wait(10)
+        kept.extend([Made() for _ in range(100)])
+
+    other = threading.Thread(target=run)
+    other.start()
+    assert ready.wait(10)
+    env.set_event_notification_mode(True, SAMPLED, others[0])
+    go.set()
+    kept.extend([Made() for _ in range(1000)])
+    other.join(10)
+    for _ in range(3):
+        kept.append(Made())
+    assert len(told) >= 100
+    assert set(told) == {others[0]}
+
+
+def test_threads_that_all_make_objects(env: Environment) -> None:
+    told: dict[threads.Thread, int] = {}
+
+    def callback(env: Environment, thread: threads.Thread, thing: object, klass: type, size: int) -> None:
+        if klass is Made:
+            told[thread] = told.get(thread, 0) + 1
+
+    kept: list[Made] = []
+
+    def work() -> None:
+        threads.current()
+        kept.extend([Made() for _ in range(300)])
+
+    def run() -> None:
+        workers = [threading.Thread(target=work) for _ in range(6)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+        for _ in range(3):  # what a thread made last is told by whoever comes next
+            [object() for _ in range(3)]
+
+    during(env, EVERY, run, callback)
+    assert list(told.values()) == [300] * 6
+
+
+def test_a_callback_that_raises_harms_nobody(env: Environment, caplog: pytest.LogCaptureFixture) -> None:
+    def callback(*_: object) -> None:
+        raise ZeroDivisionError
+
+    during(env, EVERY, lambda: [Made() for _ in range(50)], callback)
+    assert "10 times in a row" in caplog.text
+
+
+def test_it_needs_the_capability(vm: Host) -> None:
+    env = vm.get_env()
+    for event in (EVERY, SAMPLED):
+        with pytest.raises(MustPossessCapability):
+            env.set_event_notification_mode(True, event)
+    with pytest.raises(MustPossessCapability):
+        env.set_heap_sampling_interval(1)
+    env.add_capabilities({ALL})
+    other = vm.get_env()
+    assert ALL not in other.get_potential_capabilities()
+    with pytest.raises(NotAvailable):
+        other.add_capabilities({ALL})
+
+
+def test_while_tracemalloc_traces_it_is_not_available(vm: Host, caplog: pytest.LogCaptureFixture) -> None:
+    env = vm.get_env(agent="allocations")
+    tracemalloc.start()
+    try:
+        assert not {ALL, SOME} & set(env.get_potential_capabilities())
+        with pytest.raises(NotAvailable, match="held by tracemalloc"):
+            env.add_capabilities({SOME})
+        assert "agent allocations" in caplog.text
+        assert len(tracemalloc.take_snapshot().traces) > 0
+    finally:
+        tracemalloc.stop()
+    env.add_capabilities({ALL, SOME})  # though 3.13.0 leaves tracemalloc's tracer in its place
+
+
+def test_tracemalloc_starts_and_stops_in_the_middle(env: Environment) -> None:
+    told: list[type] = []
+
+    def callback(env: Environment, thread: threads.Thread, thing: object, klass: type, size: int) -> None:
+        told.append(klass)
+
+    def run() -> None:
+        tracemalloc.start()
+        kept = [Made() for _ in range(100)]
+        assert tracemalloc.get_object_traceback(kept[0]) is not None
+        tracemalloc.stop()
+
+    during(env, EVERY, run, callback)
+    told.clear()
+    kept = [Made() for _ in range(100)]
+    during(env, EVERY, lambda: kept.extend([Made() for _ in range(100)]), callback)
+    assert told.count(Made) == 100
+
+
+PROGRAM = """
+import os, sys, threading
+from vmscope import tool
+env = tool.vm().get_env()
+env.add_capabilities({tool.Capability.CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS})
+kept = []
+env.set_event_callbacks({tool.Event.VM_OBJECT_ALLOC: lambda env, thread, thing, klass, size: kept.append(klass)})
+env.set_event_notification_mode(True, tool.Event.VM_OBJECT_ALLOC)
+import json, re, asyncio, decimal, email.message
+json.loads(json.dumps({str(i): [i, float(i)] for i in range(300)}))
+async def main():
+    await asyncio.gather(*(asyncio.sleep(0) for _ in range(50)))
+asyncio.run(main())
+pid = os.fork()
+if pid == 0:
+    threading.Thread(target=lambda: [object() for _ in range(1000)]).start()
+    sys.exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+print(len(kept) > 5000)
+"""
+
+
+def test_a_whole_program_with_imports_a_fork_and_its_end(tmp_path: Any) -> None:
+    run = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", PROGRAM],
+        capture_output=True, text=True, timeout=100, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout) == (0, "True\n"), run.stderr
