@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import subprocess
 import sys
 import threading
@@ -153,6 +154,24 @@ def test_memory_that_is_used_again_and_moved(env: Environment) -> None:
 
     during(env, EVERY, run, callback)
     assert wrong == []
+
+
+def test_a_text_that_somebody_is_still_writing(env: Environment) -> None:
+    """io.StringIO moves its str as it grows, whoever else has it: so no str is told."""
+    told: list[object] = []
+    texts: list[str] = []
+
+    def run() -> None:
+        for _ in range(20):
+            text = io.StringIO()
+            for number in range(500):
+                text.write(str(number))
+            texts.append(text.getvalue())
+
+    during(env, EVERY, run, lambda env, thread, thing, klass, size: told.append(thing))
+    assert texts == ["".join(map(str, range(500)))] * 20
+    assert sum(type(each) is io.StringIO for each in told) == 20
+    assert str not in map(type, told)
 
 
 def test_what_callbacks_and_vmscope_make_is_not_told(vm: Host, env: Environment) -> None:

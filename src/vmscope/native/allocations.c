@@ -7,6 +7,9 @@
  * goes (floats that the interpreter's loop frees, tuples and strings that are moved as they grow), so the allocator of
  * objects is listened to as well; what it gives also says how large an object is.
  *
+ * Nobody is told of a str: io.StringIO has one that it goes on filling, and moves as it grows without a look at who else
+ * has it (unicodeobject.c: resize_compact for a _PyUnicodeWriter), and it cannot be told from one that is done.
+ *
  * The evaluation loop makes such calls on one thread at a time, which need not be the one that asked: whoever is called
  * tells of the objects of all threads.
  *
@@ -279,7 +282,8 @@ tracer(PyObject *object, PyRefTracerEvent event, void *data)
     if (all.count != 0) {
         forget(object); /* it goes, or stands where another one was */
     }
-    if (event != PyRefTracer_CREATE || !all.on || state->tracing || state->current_frame == NULL) {
+    if (event != PyRefTracer_CREATE || !all.on || state->tracing || state->current_frame == NULL ||
+        PyUnicode_CheckExact(object)) {
         return 0;
     }
     uintptr_t head = (uintptr_t)object - (uintptr_t)last.memory;

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from vmscope import native
 from vmscope.tool import threads
 from vmscope.tool.events import Event, bit
@@ -41,6 +39,8 @@ class Allocations:
             native.trace_allocations(self.told, OWN, every, now[1])
             self._set, self._told = now, False
         elif not self._told:
+            import logging
+
             self._told = True
             logging.getLogger("vmscope.tool").error("allocations cannot be told: %s traces them", holder())
 
