@@ -41,6 +41,11 @@ def on_attach(vm, options):
     return 3 if options == "three" else 0
 agent.agent_on_attach = on_attach
 sys.modules["shop_agent"] = agent
+def unload(name):
+    from vmscope import tool
+    tool.unload_agent([each for each in tool.vm().agents if each.name == name][-1])
+def sell():
+    return "sold"
 print("ready", flush=True)
 for line in sys.stdin:
     print(eval(line), flush=True)
@@ -200,12 +205,23 @@ def test_loading_an_agent_with_its_command(shop: Child) -> None:
     assert "abab" in jattach(shop, "jcmd", "Shop.say ab")
     assert "\tShop.say\n" not in jattach(shop, "jcmd", "help")
     assert "\nShop.say\n" in jattach(shop, "jcmd", "help")
-    assert (
-        shop.ask("__import__('vmscope.tool').tool.unload_agent(__import__('vmscope.tool').tool.vm().agents[-1])")
-        == "None"
-    )
+    assert shop.ask("unload('shop_agent')") == "None"
     assert "Unknown" in jattach(shop, "jcmd", "Shop.say x", status=255)
     assert "nosuch was not loaded: no module is called nosuch" in jattach(shop, "load", "nosuch", "false", status=255)
+
+
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="breakpoints need CPython 3.12")
+def test_an_agents_report(shop: Child) -> None:
+    """trace, from outside, on a function of the program's: asked for while it runs, gone when it is unloaded."""
+    name = "vmscope.agents.trace"
+    assert "return code: 0\n" in jattach(shop, "load", name, "false", "match=__main__.sell")
+    for _ in range(3):
+        assert shop.ask("sell()") == "sold"
+    header, row = jattach(shop, "jcmd", "Trace.print").strip().splitlines()
+    assert header.split()[0] == "calls"
+    assert (row.split()[0], row.split()[-1]) == ("3", "__main__.sell")
+    assert shop.ask("unload('vmscope.agents.trace')") == "None"
+    assert "Unknown" in jattach(shop, "jcmd", "Trace.print", status=255)
 
 
 def test_the_program_has_seen_nothing(shop: Child) -> None:

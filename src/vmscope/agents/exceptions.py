@@ -13,7 +13,8 @@ and the sum of each without labels.
 
 Options: `match=PATTERN`, a function that throws or catches (`shop.*`; may be repeated; default: all); `type=NAME`, only
 exceptions of this class or one below it (may be repeated); `ignore=NAME`, none of these (default: StopIteration,
-StopAsyncIteration and GeneratorExit, which are no errors); `report=on`, a table on standard error at the end.
+StopAsyncIteration and GeneratorExit, which are no errors); `report=on`, a table on standard error at the end. While the
+program runs `jcmd PID Exceptions.print` shows it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from types import CodeType, FrameType, TracebackType
 
 import vmscope
 from vmscope.agents import clauses, options
+from vmscope.agents.reports import offer
 from vmscope.tool import Capability, Environment, Event, Thread
 
 TYPE_CHECKING = False
@@ -68,19 +70,20 @@ class Exceptions:
         self._env.set_event_callbacks({Event.EXCEPTION: self._on_throw, Event.EXCEPTION_CATCH: self._on_catch})
         self._env.set_event_notification_mode(True, Event.EXCEPTION)
         self._env.set_event_notification_mode(True, Event.EXCEPTION_CATCH)
+        offer(vm, "Exceptions.print", "Which exceptions were swallowed, and by whom.", self.table)
 
     def close(self) -> None:
         if not self._env.disposed:
             self._env.dispose_environment()
         if self.report:
-            self.print_report()
+            sys.stderr.write(self.table())
 
-    def print_report(self) -> None:
+    def table(self) -> str:
         """Who swallowed what, the most frequent first."""
-        rows = [(counter.value - before, *labels) for labels, (counter, before) in self._seen.items()]
+        rows = [(counter.value - before, *labels) for labels, (counter, before) in self._seen.copy().items()]
         lines = ["exceptions swallowed:" if rows else "no exception was swallowed"]
         lines += [f"{count:8}  {kind} of {at}\n{'':10}by {by}" for count, kind, at, by in sorted(rows, reverse=True)]
-        sys.stderr.write("\n".join(lines) + "\n")
+        return "\n".join(lines) + "\n"
 
     # -- events -----------------------------------------------------------------------------------
 

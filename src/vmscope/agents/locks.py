@@ -27,6 +27,7 @@ import vmscope
 from vmscope.agents import deadlocks, options
 from vmscope.agents.deadlocks import Wait
 from vmscope.agents.dumps import append
+from vmscope.agents.reports import offer
 from vmscope.agents.ticker import Ticker
 from vmscope.tool import Capability, Environment, Event, Phase, Thread, ToolError
 
@@ -124,6 +125,7 @@ class Locks:
         )
         for event in EVENTS:
             self._env.set_event_notification_mode(True, event)
+        offer(vm, "Locks.print", "Which locks were waited for, and who had them.", self.table)
         self._ticker = Ticker(vm, "vmscope locks", max(self._after / NANOSECONDS / 4, 0.01), self._look)
 
     def close(self) -> None:
@@ -136,9 +138,9 @@ class Locks:
     def table(self) -> str:
         """Which locks were waited for, the longest first, and who had them."""
         lines = [f"{'waits':>9} {'seconds':>9}  for the lock made at, while it had been taken by"]
-        for made, (contended, wait, owners) in sorted(self._seen.items(), key=lambda each: -each[1][1].sum):
+        for made, (contended, wait, owners) in sorted([*self._seen.items()], key=lambda each: -each[1][1].sum):
             lines.append(f"{contended.value:9} {wait.sum:9.3f}  {made}")
-            rows = sorted(((counter.value, by) for by, counter in owners.items()), reverse=True)
+            rows = sorted(((counter.value, by) for by, counter in [*owners.items()]), reverse=True)
             lines += [f"{count:9} {'':11}{by}" for count, by in rows]
         return "\n".join(lines) + "\n"
 

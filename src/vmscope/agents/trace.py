@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 
 import vmscope
 from vmscope.agents import functions, options
+from vmscope.agents.reports import offer
 from vmscope.tool import Capability, Environment, Event, Phase, Thread
 
 TYPE_CHECKING = False
@@ -125,6 +126,7 @@ class Trace:
         )
         self._env.set_event_notification_mode(True, Event.BREAKPOINT)
         self._env.set_event_notification_mode(raises, Event.EXCEPTION)
+        offer(vm, "Trace.print", "The functions that were called, by their time.", self.table)
         if self._env.get_phase() == Phase.LIVE:
             self._watch()
         else:
@@ -145,19 +147,19 @@ class Trace:
         if not self._env.disposed:
             self._env.dispose_environment()
         if self.report:
-            self.print_report()
+            sys.stderr.write(self.table())
 
-    def print_report(self) -> None:
+    def table(self) -> str:
         """The functions that were called, by their time, that of what they call included."""
         rows = [
             (each.time.sum - each.before[1], each.calls.value - each.before[0], each.longest.value, each.name)
-            for each in {function.name: function for _, function in self.functions.values()}.values()
+            for each in {function.name: function for _, function in [*self.functions.values()]}.values()
         ]
         lines = [f"{'calls':>9} {'seconds':>9} {'mean ms':>9} {'longest':>9}  function"]
         for total, calls, longest, name in sorted(rows, reverse=True):
             if calls:
                 lines.append(f"{calls:9} {total:9.3f} {1000 * total / calls:9.3f} {longest / 1e6:9.3f}  {name}")
-        sys.stderr.write("\n".join(lines) + "\n")
+        return "\n".join(lines) + "\n"
 
     def _add(self, code: CodeType, name: str) -> None:
         if id(code) not in self.functions:
