@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.errors import CommandError
@@ -36,9 +38,21 @@ def start(out: Output, frames: int, limit: int, by: str) -> None:
         out.write(f"It is traced already, with {tracemalloc.get_traceback_limit()} frames each")
         out.write("\n" if _ours else ", by the program itself\n")
         return
+    if _agents_listen():
+        raise CommandError("an agent is told of each new object, which tracing would end: unload it first")
     tracemalloc.start(frames)
     _ours, _before = True, None
     out.write("What is allocated from now on is traced: look with top, end it with stop\n")
+
+
+def _agents_listen() -> bool:
+    """From 3.13 on tracemalloc takes what tells agents of new objects."""
+    host = sys.modules.get("vmscope.tool.host")
+    if host is None or not host.exists():
+        return False
+    from vmscope.tool.events import Event, bit
+
+    return bool(host.vm().wanted() & (bit(Event.VM_OBJECT_ALLOC) | bit(Event.SAMPLED_OBJECT_ALLOC)))
 
 
 def top(out: Output, frames: int, limit: int, by: str) -> None:
