@@ -45,7 +45,9 @@ class Frames:
         name = code.co_filename
         if name.startswith("<frozen "):
             return name[len("<frozen ") : -1]
-        return self._names.get(name) or base(name).removesuffix(".py")
+        if name == "<string>" and "-c" in sys.orig_argv:
+            return "__main__"
+        return self._names.get(name) or base(name).removesuffix(".py").strip("<>")
 
 
 def base(path: str) -> str:

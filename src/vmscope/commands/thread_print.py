@@ -15,6 +15,9 @@ from vmscope.tool.circles import circles
 from vmscope.tool.sightings import ACQUIRED, ENDED, Sighting, Turns, lock_of
 from vmscope.tool.thread_state import ThreadState, activity
 
+NAMED = 3  # of those that wait for a lock
+OWN = ("vmscope listener",)  # what the kernel cuts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.commands.registry import Output
@@ -64,13 +67,14 @@ class Dump:
         self.others = [*there.values()]
         own = {each.native_id: each.own for each in seen if each.own}
         for task in self.others:
+            task.name = next((name for name in OWN if name[:15] == task.name), task.name)
             if task.native_id in own and not task.name.startswith("vmscope "):  # a Python thread of ours
                 task.name = f"vmscope {layout.base(own[task.native_id]).removesuffix('.py')}"
-        self.waiting: dict[int, int] = {}  # how many wait for each lock
+        self.waiting: dict[int, list[Row]] = {}  # who wait for each lock
         for row in self.rows:
             for wait in row.waits:
                 if wait.how == ACQUIRED and wait.what is not None:
-                    self.waiting[id(wait.what)] = self.waiting.get(id(wait.what), 0) + 1
+                    self.waiting.setdefault(id(wait.what), []).append(row)
 
     # -- one thread
 
@@ -78,7 +82,10 @@ class Dump:
         lines = [self.head(row), f"   java.lang.Thread.State: {row.state}", *self.stack(row)]
         if beyond:
             lines += ["", "   Locked ownable synchronizers:"]
-            lines += [f"\t- {layout.thing(lock)}{self.behind(lock)}" for lock in row.seen.beyond] or ["\t- None"]
+            for lock in row.seen.beyond:
+                lines += [f"\t- {layout.thing(lock)}", *self.behind(lock)]
+            if not row.seen.beyond:
+                lines.append("\t- None")
         return "\n".join([*lines, "", ""])
 
     def head(self, row: Row) -> str:
@@ -96,27 +103,35 @@ class Dump:
         lines = []
         for depth, (code, offset) in enumerate(row.seen.frames):
             lines.append(f"\tat {self.frame(code, offset)}")
-            lines += [f"\t- {self.wait(wait)}" for wait in row.waits if wait.depth == depth]
-            lines += [f"\t- {self.has(row, lock)}" for at, lock in row.seen.has if at == depth]
+            for wait in row.waits:
+                if wait.depth == depth:
+                    lines += self.wait(wait)
+            for at, lock in row.seen.has:
+                if at == depth:
+                    lines += self.has(row, lock)
         return lines
 
-    def wait(self, wait: Wait) -> str:
-        text = f"{layout.LINES[wait.how]} {layout.thing(wait.what) if wait.what is not None else layout.UNKNOWN}"
-        if wait.how == ACQUIRED and wait.what is not None:
+    def wait(self, wait: Wait) -> list[str]:
+        if wait.what is None:
+            return [f"\t- {layout.LINES[wait.how]} {layout.UNKNOWN}"]
+        lines = [f"\t- {layout.LINES[wait.how]} {layout.thing(wait.what)}"]
+        if wait.how == ACQUIRED:
             owner = self.owner(wait)
-            text += f', held by "{owner.name}" #{owner.seen.state}' if owner is not None else ", owner unknown"
-        return text
+            lines.append(f"\t  held by {called(owner)}" if owner is not None else "\t  owner unknown")
+        return lines
 
-    def has(self, row: Row, lock: object) -> str:
+    def has(self, row: Row, lock: object) -> list[str]:
         inner = lock_of(lock)
         for wait in row.waits:
             if wait.how == sightings.NOTIFIED and lock_of(wait.what) is inner:
-                return f"locked {layout.thing(wait.what)}"  # which it gives up while it waits, as a JVM's
-        return f"locked {layout.thing(inner)}{self.behind(inner)}"
+                return [f"\t- locked {layout.thing(wait.what)}"]  # which it gives up while it waits, as a JVM's
+        return [f"\t- locked {layout.thing(inner)}", *self.behind(inner)]
 
-    def behind(self, lock: object) -> str:
-        count = self.waiting.get(id(lock), 0)
-        return f", waited for by {count} thread{'s' if count > 1 else ''}" if count else ""
+    def behind(self, lock: object) -> list[str]:
+        """Who waits for a lock."""
+        waiting = self.waiting.get(id(lock), [])
+        names = ", ".join(map(called, waiting[:NAMED])) + (f" and {len(waiting) - NAMED} more" * (len(waiting) > NAMED))
+        return [f"\t  waited for by {names}"] if waiting else []
 
     def owner(self, wait: Wait) -> Row | None:
         """For whom a thread waits, where that is known."""
@@ -128,7 +143,7 @@ class Dump:
 
     # -- all of it
 
-    def write(self, out: Output, beyond: bool) -> None:
+    def write(self, out: Output, beyond: bool, more: bool) -> None:
         fixed = properties.fixed()
         bits = 64 if sys.maxsize > 1 << 32 else 32
         out.write(
@@ -145,6 +160,14 @@ class Dump:
                 f"{'runnable' if task.running else 'waiting on condition'}  \n\n"
             )
             self.turn()
+        if more and "asyncio" in sys.modules:
+            from vmscope.commands import asyncio_tasks
+
+            asyncio_tasks.write(out, self.turn)
+        if more and "greenlet" in sys.modules:
+            from vmscope.commands import _greenlets
+
+            _greenlets.write(out, self.turn)
         self.write_deadlocks(out)
 
     def write_deadlocks(self, out: Output) -> None:
@@ -192,6 +215,10 @@ class Dump:
         return [[self.by_state[state] for state in circle] for circle in found]
 
 
+def called(row: Row) -> str:
+    return f'"{row.name}" #{row.seen.state}'
+
+
 def thread_ident(what: object) -> int | None:
     """Of a threading.Thread."""
     threading = sys.modules.get("threading")
@@ -202,18 +229,7 @@ def thread_ident(what: object) -> int | None:
 
 
 def run(out: Output, l: bool, e: bool) -> None:  # noqa: E741
-    dump = Dump()
-    dump.write(out, l)
-    if e:
-        if "asyncio" in sys.modules:
-            from vmscope.commands import asyncio_tasks
-
-            out.write("\n")
-            asyncio_tasks.write(out, dump.turn)
-        if "greenlet" in sys.modules:
-            from vmscope.commands import _greenlets
-
-            _greenlets.write(out, dump.turn)
+    Dump().write(out, l, e)
 
 
 COMMANDS = (
