@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.agents import live
+from vmscope.tool.breakpoints import offsets
 from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import (
@@ -37,6 +38,7 @@ from vmscope.tool.errors import (
     UnsupportedVersion,
 )
 from vmscope.tool.events import Event
+from vmscope.tool.mechanisms import install
 from vmscope.tool.structs import ClassDefinition
 
 SHOP = """
@@ -184,16 +186,39 @@ def test_running_frames_keep_their_code(env: Environment, shop: Any) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="breakpoints need sys.monitoring")
-def test_breakpoints_of_replaced_code_are_gone(env: Environment, shop: Any) -> None:
-    replaced, kept = shop.Shop.hello.__wrapped__.__wrapped__.__code__, shop.Shop.price.__code__
+def test_breakpoints_go_over_to_the_new_code(env: Environment, shop: Any) -> None:
+    hello = shop.Shop.hello.__wrapped__.__wrapped__
+    replaced, kept = hello.__code__, shop.Shop.price.__code__
+    last = max(start for start, _, _ in replaced.co_lines())
+    hits: list[tuple[object, int]] = []
+    install(env.host)
+    env.set_event_callbacks({Event.BREAKPOINT: lambda env, thread, method, location: hits.append((method, location))})
+    env.set_event_notification_mode(True, Event.BREAKPOINT)
     for code in (replaced, kept):
         env.set_breakpoint(code, 0)
+    env.set_breakpoint(replaced, last)
     new = SHOP.replace("old", "new")
     path = shop.__file__
     env.redefine_classes([ClassDefinition(shop.Shop, compile(new, path, "exec", dont_inherit=True))])
     with pytest.raises(NotFound):
         env.clear_breakpoint(replaced, 0)
-    env.clear_breakpoint(kept, 0)
+    hello(shop.Shop())
+    assert hello.__code__ is not replaced
+    assert hits == [(hello.__code__, 0), (hello.__code__, last)]
+    for code in (hello.__code__, kept):
+        env.clear_breakpoint(code, 0)
+    env.dispose_environment()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="breakpoints need sys.monitoring")
+def test_a_breakpoint_that_the_new_code_has_no_instruction_for_is_gone(env: Environment, shop: Any) -> None:
+    price = shop.Shop.price
+    code = price.__code__
+    env.set_breakpoint(code, max(at for at in range(0, len(code.co_code), 2) if at in offsets(code)))
+    new = SHOP.replace("net * 1", "net")
+    env.redefine_classes([ClassDefinition(shop.Shop, compile(new, shop.__file__, "exec", dont_inherit=True))])
+    assert price.__code__ is not code
+    assert not env.host.points.by_code
 
 
 def test_obsolete_code_is_not_kept(env: Environment, shop: Any) -> None:

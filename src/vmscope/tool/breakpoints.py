@@ -45,6 +45,13 @@ class Points:
         else:
             self.by_code.pop(id(code), None)
 
+    def move(self, old: CodeType, new: CodeType) -> None:
+        """This code has taken the place of that: breakpoints that it has an instruction for stay."""
+        stops = self.at(old)
+        self.by_code.pop(id(old), None)
+        if stops:
+            self.put(new, self.at(new) | stops & offsets(new), self.holder)
+
     def drop(self, holder: object) -> None:
         """Those of an environment that is disposed of."""
         if self.holder is holder:

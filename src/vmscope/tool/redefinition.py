@@ -59,7 +59,8 @@ class Redefinition(Base):
         none any more; FailsVerification for other free variables.
 
         CPython: `__code__` of the functions, also of those that decorators have hidden; ClassFileLoadHook is sent
-        before. Frames that run keep their code, which is then obsolete; its breakpoints are gone.
+        before. Frames that run keep their code, which is then obsolete; its breakpoints go over to the new code, where
+        that has an instruction at the same offset, else they are gone.
         Differs: the body of the class is not run, so that defaults, decorators and the values of fields stay as they
         are; lambdas, and functions within functions that exist already, keep their code.
         """
@@ -95,11 +96,12 @@ class Redefinition(Base):
             holders = functions_by_code()
             for klass, _, data in definitions:
                 changes += planned(klass, classfile.read(data), holders)
+            successors = {id(function.__code__): code for function, code in changes}
             replaced = assigned(changes)
             for klass, data, _ in definitions:
                 _defined[id(klass)] = weakref.ref(klass, forgetting(_defined, id(klass))), data
             for code in replaced:
-                self.host.points.by_code.pop(id(code), None)
+                self.host.points.move(code, successors[id(code)])
                 _obsolete[id(code)] = weakref.ref(code, forgetting(_obsolete, id(code)))
         self.host.changed()
 
