@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from types import CodeType, MethodDescriptorType
+from types import CodeType, MethodDescriptorType, ModuleType
 
 __all__ = ["count_objects"]
 
@@ -23,6 +23,7 @@ _CODE = (
     "co_linetable",
     "co_exceptiontable",
 )
+_NAMES = vars(ModuleType)["__dict__"]
 _GC_HEADER = sys.getsizeof([]) - [].__sizeof__()
 _MANAGED = 1 << 3 | 1 << 4 if sys.version_info >= (3, 12) else 1 << 4  # Py_TPFLAGS_MANAGED_*
 _OPTIMIZED = 1  # CO_OPTIMIZED: variables stand in slots
@@ -68,7 +69,8 @@ def variables(frame: FrameType | None) -> Iterator[object]:
 def references(thing: object) -> list[object]:
     """All that it refers to, also what the collector need not know."""
     kind = type(thing)
-    found = gc.get_referents(thing)
+    # Of a module its names only: what its C code keeps may be free already (CPython 3.12's _asyncio keeps such a list).
+    found = [_NAMES.__get__(thing)] if issubclass(kind, ModuleType) else gc.get_referents(thing)
     if issubclass(kind, dict):
         found += list(dict(thing))  # type: ignore[call-overload]
     elif kind is CodeType:

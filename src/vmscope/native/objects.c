@@ -360,6 +360,9 @@ vmscope_each_reference(const Class *class, PyObject *object, visitproc visit, vo
         return status != 0 ? status : class->type->tp_traverse(object, visit, arg);
     }
     default:
+        if (PyModule_Check(object)) { /* what its C code keeps may be free already: 3.12's _asyncio keeps such a list */
+            return visit(PyModule_GetDict(object), arg);
+        }
         return class->type->tp_traverse(object, visit, arg);
     }
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 
 from vmscope import native
 from vmscope.tool import anatomy, threads
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 OWN = sys._getframe().f_code.co_filename[: -len("references.py")]  # where the tool interface's own code is
 OF_CODE = "co_consts", "co_names", "co_name", "co_qualname", "co_filename", "co_linetable", "co_exceptiontable"
+_NAMES = vars(ModuleType)["__dict__"]
 OPTIMIZED = 0x1  # CO_OPTIMIZED: variables stand in slots
 
 
@@ -37,7 +38,7 @@ def objects() -> Iterator[object]:
     met: set[int] = set()  # made after that, or it would be met
     for thing in known:
         yield thing
-        todo = [each for each in gc.get_referents(thing) if is_leaf(each)]
+        todo = [each for each in referents(thing) if is_leaf(each)]
         while todo:
             leaf = todo.pop()
             if id(leaf) not in met:
@@ -62,6 +63,14 @@ def parts(thing: object) -> list[object]:
         return [getattr(thing, name) for name in OF_CODE]
     if anatomy.is_a(thing, type):
         return list(anatomy.namespace(thing).values())
+    return referents(thing)
+
+
+def referents(thing: object) -> list[object]:
+    """As gc.get_referents, but of a module its names only. What its C code keeps may have been freed, and is freed once
+    more by who holds it: of _asyncio in CPython 3.12 it is a free list, which then has no end."""
+    if anatomy.is_a(thing, ModuleType):
+        return [_NAMES.__get__(thing)]
     return gc.get_referents(thing)
 
 
@@ -81,7 +90,7 @@ def references(thing: object) -> Iterator[Reference]:
     elif anatomy.is_a(thing, dict):
         yield from of_dict(thing)
     else:
-        yield from fields(thing, gc.get_referents(thing))
+        yield from fields(thing, referents(thing))
 
 
 def fields(thing: object, referees: list[object]) -> Iterator[Reference]:
