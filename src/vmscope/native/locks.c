@@ -454,6 +454,10 @@ rlock_acquire_restore(PyObject *object, PyObject *saved)
     if (!PyArg_ParseTuple(saved, "nk:_acquire_restore", &times, &ident)) {
         return NULL;
     }
+    if (times < 1) {
+        PyErr_SetString(PyExc_ValueError, "a lock is taken once or more");
+        return NULL;
+    }
     Place place = find_place(self->monitors);
     if (PyThread_acquire_lock(self->lock, NOWAIT_LOCK) != PY_LOCK_ACQUIRED) {
         Py_BEGIN_ALLOW_THREADS
