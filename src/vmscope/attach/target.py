@@ -21,6 +21,7 @@ CPYTHON = "CPython"
 _ENDED = "ZXx"
 _STOPPED = "Tt"
 _EXITING = 4  # among the flags in /proc/PID/stat
+_KILLED = 1 << 8  # SIGKILL among the signals that wait there: the kernel ends the threads of a process by it
 _LIMIT = 16 << 20  # bytes of a process's maps
 
 PREPARE = "start it with vmscope run, or switch vmscope autostart on and start it again"
@@ -71,7 +72,8 @@ class Target:
             return False
         self.state, start = fields[0].decode("ascii"), fields[19]
         self._start = self._start or start
-        return self.state not in _ENDED and not int(fields[6]) & _EXITING and start == self._start
+        ending = self.state in _ENDED or int(fields[6]) & _EXITING or int(fields[28]) & _KILLED
+        return not ending and start == self._start
 
     @property
     def stopped(self) -> bool:
