@@ -18,7 +18,7 @@ import pytest
 from tests.conftest import StartJVM, StartPython, StartVMScope
 from tests.oracle.isolated import isolated
 from tests.oracle.jdk_tools import vmscope
-from tests.support import JDK, JVM, PATIENCE, Child, User
+from tests.support import BECOME, JDK, JVM, PATIENCE, Child, User
 from vmscope import errors
 from vmscope.attach.client import Client, connect
 from vmscope.attach.target import Target
@@ -448,11 +448,10 @@ for pid in sys.argv[1:]:
 """
 
 
-def test_another_user(private_user: User, jdk: JDK, start_jvm: StartJVM, start_python: StartPython) -> None:
+def test_another_user(private_user: User, jdk: JDK, start_jvm: StartJVM, start_vmscope: StartVMScope) -> None:
     """Root asks everybody's VM; a user is refused by root's, and asks its own."""
-    from tests.support import BECOME
-
     roots = start_jvm("-Xmx32m")
+    roots_python, their_python = start_vmscope(), start_vmscope(user=private_user)
     script = (
         BECOME.format(uid=private_user.uid, gid=private_user.gid, name=private_user.name)
         + "import sys\nos.chdir('/')\nos.execv(sys.argv[1], sys.argv[1:])"
@@ -466,24 +465,30 @@ def test_another_user(private_user: User, jdk: JDK, start_jvm: StartJVM, start_p
 
         def ask() -> list[str]:
             code = ASK.format(become=become)
-            command = [sys.executable, "-c", code, str(roots.pid), str(theirs.pid)]
+            pids = [str(child.pid) for child in (roots, roots_python, theirs, their_python)]
+            command = [sys.executable, "-c", code, *pids]
             run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
             assert run.returncode == 0, run.stderr
             return run.stdout.splitlines()
 
-        refusal = f"AccessDenied Permission denied: process {roots.pid} belongs to another user"
-        assert ask() == [refusal, "0 OpenJDK"]
-        assert "OpenJDK" in version_of(roots.pid)
-        assert "OpenJDK" in version_of(theirs.pid)
-        assert ask() == [refusal, "0 OpenJDK"]  # now that a socket is there
+        refusals = [
+            f"AccessDenied Permission denied: process {child.pid} belongs to another user"
+            for child in (roots, roots_python)
+        ]
+        expected = [*refusals, "0 OpenJDK", "0 CPython"]
+        assert ask() == expected
+        for child in (roots, theirs):
+            assert "OpenJDK" in version_of(child.pid)
+        for child in (roots_python, their_python):
+            assert "CPython" in version_of(child.pid)
+        assert ask() == expected  # now that all their sockets are there
 
 
-# A JVM in a pid and mount namespace with a /tmp of its own, and a client beside it.
+# A VM in a pid and mount namespace with a /tmp of its own, and a client beside it.
 CONTAINER = """import subprocess, sys
 subprocess.run(["mount", "-t", "tmpfs", "none", "/tmp"], check=True)
 made = subprocess.Popen(
-    [sys.argv[1], "-Xmx32m", "sun.security.tools.keytool.Main", "-importpass", "-keystore", "/none"],
-    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/tmp")
+    sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/tmp")
 text = b""
 while not text.endswith(b"password:"):
     text += made.stdout.read(1)
@@ -495,19 +500,25 @@ for line in sys.stdin:
 """
 
 
-def test_a_container(jdk: JDK) -> None:
-    """A JVM with a pid and a /tmp of its own: from outside by its pid there, from inside by its own."""
+@pytest.mark.parametrize("kind", ["java", "python"])
+def test_a_container(jdk: JDK, kind: str) -> None:
+    """A VM with a pid and a /tmp of its own: from outside by its pid there, from inside by its own."""
+    keytool = ["sun.security.tools.keytool.Main", "-importpass", "-keystore", "/none"]
+    commands = {
+        "java": [jdk.tool("java"), "-Xmx32m", *keytool],
+        "python": [sys.executable, "-m", "vmscope", "run", "-c", "input('password:')", *keytool],
+    }
     outside, listed, inside = isolated(
         r"""
         import re
         container = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
-             sys.executable, "-c", facts["container"], facts["java"]],
+             sys.executable, "-c", facts["container"], *facts["command"]],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert container.stdout.readline() == "ready\n"
         listed = ours("jcmd", "-l")
         # unshare's own pid may be the JVM's in there, and then both are listed, as the JDK's jcmd does
-        pid, = (pid for pid in re.findall(r"(?m)^\d+", listed[1]) if os.readlink(f"/proc/{pid}/exe").endswith("java"))
+        pid = max(re.findall(r"(?m)^\d+", listed[1]), key=int)
         outside = [ours("cmd", pid, "VM.version")]
         outside += [ours("jcmd", pid, "VM.version"), run(facts["jcmd"], pid, "VM.version")]
         print("x", file=container.stdin, flush=True)
@@ -515,14 +526,14 @@ def test_a_container(jdk: JDK) -> None:
         container.stdin.close()
         result = [outside, listed, inside]
         """,
-        java=jdk.tool("java"),
+        command=commands[kind],
         jcmd=jdk.tool("jcmd"),
         container=CONTAINER,
     )
     assert listed[1].endswith(" sun.security.tools.keytool.Main -importpass -keystore /none\n")
     assert outside[0][0] == inside[0] == 0
     assert outside[0][1] == inside[1]
-    assert "OpenJDK" in inside[1]
+    assert {"java": "OpenJDK", "python": "CPython"}[kind] in inside[1]
     assert outside[1] == outside[2]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -166,6 +167,20 @@ except VMScopeError as error:
     asked = subprocess.run([python314, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (asked.stdout, asked.stderr) == ("AccessDenied\n", "")
     assert roots.ask("'vmscope' in sys.modules") == "False"
+
+
+def test_a_container(python314: str) -> None:
+    """With a /tmp of its own it cannot be given the script: it is said where to ask from."""
+    if os.geteuid() or not shutil.which("unshare"):
+        pytest.skip("needs root and unshare")
+    inside = 'mount -t tmpfs none /tmp && exec "$0" -c "$1"'
+    with Child(["unshare", "--mount", "sh", "-c", inside, os.path.realpath(python314), BUSY]) as child:
+        child.read_until(b"ready\n")
+        run = vmscope("attach", str(child.pid))
+        assert (run.returncode, run.stdout) == (1, "")
+        assert "lives in a container, in which vmscope cannot be started from outside" in run.stderr
+        assert f"(inside it, its pid is {child.pid}: run vmscope attach {child.pid} there)" in run.stderr
+        assert child.ask("'vmscope' in sys.modules") == "False"
 
 
 # -- on every version -----------------------------------------------------------------------------
