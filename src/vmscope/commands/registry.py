@@ -34,6 +34,7 @@ else:
 TABLE: dict[str, str] = {
     "GC.class_histogram": "class_histogram",
     "GC.finalizer_info": "finalizer_info",
+    "GC.heap_dump": "heap_dump",
     "GC.heap_info": "heap_info",
     "GC.run": "gc_run",
     "JVMTI.agent_load": "agent_load",

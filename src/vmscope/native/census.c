@@ -90,10 +90,15 @@ visit_tracked(PyObject *object, void *context)
 }
 
 static int
-visit_variable(PyObject *value, uint64_t thread, int depth, void *context)
+visit_frame(PyFrameObject *frame, PyThreadState *state, int depth, void *context)
 {
-    (void)thread, (void)depth;
-    return meet(value, context) < 0 ? -1 : follow(context);
+    (void)state, (void)depth;
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyObject *globals = PyFrame_GetGlobals(frame);
+    int status = meet((PyObject *)code, context) < 0 || meet(globals, context) < 0 ? -1 : 0;
+    Py_DECREF(globals);
+    Py_DECREF(code);
+    return status < 0 || vmscope_each_variable(frame, meet, context) < 0 ? -1 : follow(context);
 }
 
 static int
@@ -116,7 +121,7 @@ count_all(Census *census)
         return -1;
     }
     if (meet(PyImport_GetModuleDict(), census) < 0 || follow(census) < 0 ||
-        vmscope_each_variable(visit_variable, census) < 0) {
+        vmscope_each_frame(visit_frame, census) < 0) {
         return -1;
     }
     return vmscope_each_tracked(visit_tracked, census);

@@ -44,6 +44,7 @@ int vmscope_add_picture(PyObject *module);
 int vmscope_add_tasks(PyObject *module);
 int vmscope_add_tracked(PyObject *module);
 int vmscope_add_census(PyObject *module);
+int vmscope_add_dump(PyObject *module);
 int vmscope_add_mapping(PyObject *module);
 int vmscope_add_dispatch(PyObject *module);
 int vmscope_add_chain(PyObject *module);

@@ -110,8 +110,8 @@ grow_classes(Classes *classes)
     return 0;
 }
 
-static PyObject *
-namespace_of(PyTypeObject *type) /* a new reference, or NULL */
+PyObject *
+vmscope_namespace(PyTypeObject *type)
 {
 #if PY_VERSION_HEX >= 0x030C0000
     return PyType_GetDict(type);
@@ -128,7 +128,7 @@ find_size(PyTypeObject *type)
     PyObject *name = PyUnicode_InternFromString("__sizeof__");
     PyCFunction found = NULL;
     for (Py_ssize_t i = 0; name != NULL && line != NULL && found == NULL && i < PyTuple_GET_SIZE(line); i++) {
-        PyObject *own = namespace_of((PyTypeObject *)PyTuple_GET_ITEM(line, i));
+        PyObject *own = vmscope_namespace((PyTypeObject *)PyTuple_GET_ITEM(line, i));
         PyObject *method = own == NULL ? NULL : PyDict_GetItemWithError(own, name);
         if (method != NULL && Py_IS_TYPE(method, &PyMethodDescr_Type) &&
             ((PyMethodDescrObject *)method)->d_method->ml_flags == METH_NOARGS) {
@@ -329,7 +329,7 @@ visit_class(PyTypeObject *type, visitproc visit, void *arg)
         VISIT(heap->ht_slots);
         return Py_TYPE(type)->tp_traverse((PyObject *)type, visit, arg);
     }
-    PyObject *own = namespace_of(type);
+    PyObject *own = vmscope_namespace(type);
     int status = own == NULL ? 0 : visit(own, arg); /* the class has it as well */
     Py_XDECREF(own);
     if (status != 0) {
@@ -471,18 +471,15 @@ variable_of(PyFrameObject *frame, PyCodeObject *code, Py_ssize_t slot)
 
 #endif
 
-static int
-visit_frame(PyFrameObject *frame, uint64_t thread, int depth, VisitVariable *visit, void *context)
+int
+vmscope_each_variable(PyFrameObject *frame, visitproc visit, void *context)
 {
     PyCodeObject *code = PyFrame_GetCode(frame);
-    PyObject *globals = PyFrame_GetGlobals(frame);
-    int status = visit((PyObject *)code, thread, depth, context);
-    status = status != 0 ? status : visit(globals, thread, depth, context);
-    Py_DECREF(globals);
+    int status = 0;
     for (Py_ssize_t i = 0; status == 0 && i < PyTuple_GET_SIZE(code->co_localsplusnames); i++) {
         PyObject *value = variable_of(frame, code, i);
         if (value != NULL) {
-            status = visit(value, thread, depth, context);
+            status = visit(value, context);
             Py_DECREF(value);
         }
     }
@@ -491,14 +488,14 @@ visit_frame(PyFrameObject *frame, uint64_t thread, int depth, VisitVariable *vis
 }
 
 int
-vmscope_each_variable(VisitVariable *visit, void *context)
+vmscope_each_frame(VisitFrame *visit, void *context)
 {
     int status = 0;
     PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
     for (; status == 0 && state != NULL; state = PyThreadState_Next(state)) {
         PyFrameObject *frame = PyThreadState_GetFrame(state);
         for (int depth = 0; frame != NULL; depth++) {
-            status = status != 0 ? status : visit_frame(frame, PyThreadState_GetID(state), depth, visit, context);
+            status = status != 0 ? status : visit(frame, state, depth, context);
             PyFrameObject *back = PyFrame_GetBack(frame);
             Py_DECREF(frame);
             frame = back;

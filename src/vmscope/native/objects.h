@@ -106,10 +106,15 @@ vmscope_is_tracked(PyObject *object)
 /* All that an object refers to, also what the collector need not know. */
 int vmscope_each_reference(const Class *class, PyObject *object, visitproc visit, void *context);
 
-/* Calls back for each value of a variable of a running function, and for its code and its globals, with the number of
- * its thread state, and how many frames are above its own. */
-typedef int VisitVariable(PyObject *value, uint64_t thread, int depth, void *context);
-int vmscope_each_variable(VisitVariable *visit, void *context);
+/* Calls back for each frame of each thread, the innermost first, with what is above it. 0, or what `visit` answered. */
+typedef int VisitFrame(PyFrameObject *frame, PyThreadState *state, int depth, void *context);
+int vmscope_each_frame(VisitFrame *visit, void *context);
+
+/* The value of each variable of a frame. */
+int vmscope_each_variable(PyFrameObject *frame, visitproc visit, void *context);
+
+/* A class's own `__dict__`; a new reference, or NULL. */
+PyObject *vmscope_namespace(PyTypeObject *type);
 
 #endif
 #endif

@@ -1,0 +1,146 @@
+"""GC.heap_dump: every object, in the HPROF format that heap analysers for the JVM read.
+
+The file appears under its name when it is whole. The program stands still while its objects are written, and goes on
+while they are compressed, which needs room for both.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import stat
+import time
+
+from vmscope import native
+from vmscope.commands.arguments import Argument
+from vmscope.commands.registry import Command
+from vmscope.errors import CommandError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.commands.registry import Output
+
+CHUNK = 1 << 20
+NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def run(out: Output, filename: str, all: bool, gz: int | None, overwrite: bool, parallel: int) -> None:
+    if gz is not None and not 1 <= gz <= 9:
+        raise CommandError(f"Compression level out of range (1-9): {gz}")
+    out.write(f"Dumping heap to {filename} ...\n")
+    refuse(filename, overwrite)
+    begin = time.monotonic()
+    temporary = f"{filename}.{os.urandom(8).hex()}.partial"
+    fd = create(temporary, filename)
+    try:
+        out.flush()
+        if not all:
+            gc.collect()
+        try:
+            objects, size = native.dump_heap(fd)
+            if gz is not None:
+                out.write(f"{objects} objects, {size} bytes in {time.monotonic() - begin:.3f} secs; compressing ...\n")
+                out.flush()
+                fd, size = compress(out, fd, temporary, gz, size)
+            publish(temporary, filename, overwrite)
+        except OSError as error:
+            raise CommandError(f"Unable to write {filename}: {error.strerror}; nothing is left of it") from error
+    except BaseException:
+        remove(temporary)
+        raise
+    finally:
+        os.close(fd)
+    out.write(f"Heap dump file created [{size} bytes in {time.monotonic() - begin:.3f} secs]\n")
+
+
+def refuse(filename: str, overwrite: bool) -> None:
+    """CommandError for a name that is not free, or, with `overwrite`, not a file's."""
+    try:
+        found = os.lstat(filename)
+    except OSError:
+        return
+    if not overwrite:
+        raise CommandError(f"Unable to create {filename}: File exists; -overwrite replaces it")
+    if not stat.S_ISREG(found.st_mode):
+        raise CommandError(f"Unable to create {filename}: it is no file, and -overwrite replaces nothing else")
+
+
+def create(temporary: str, filename: str) -> int:
+    try:
+        fd = os.open(temporary, NEW, 0o600)
+    except OSError as error:
+        raise CommandError(f"Unable to create {filename}: {error.strerror}") from error
+    os.fchmod(fd, 0o600)  # whatever the umask
+    return fd
+
+
+def compress(out: Output, fd: int, temporary: str, level: int, size: int) -> tuple[int, int]:
+    """Puts a compressed file in the place of this one; its descriptor and size."""
+    import zlib
+
+    os.unlink(temporary)
+    packed = os.open(temporary, NEW, 0o600)
+    try:
+        os.fchmod(packed, 0o600)
+        packer = zlib.compressobj(level, zlib.DEFLATED, 31)  # 31: with gzip's header
+        done = told = 0
+        os.lseek(fd, 0, os.SEEK_SET)
+        while chunk := os.read(fd, CHUNK):
+            write(packed, packer.compress(chunk))
+            done += len(chunk)
+            if done * 10 // size > told < 9:
+                told = done * 10 // size
+                out.write(f"{told * 10}% ...\n")
+                out.flush()
+        write(packed, packer.flush())
+        total = os.lseek(packed, 0, os.SEEK_CUR)
+    except BaseException:
+        os.close(packed)
+        raise
+    os.close(fd)
+    return packed, total
+
+
+def write(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def publish(temporary: str, filename: str, overwrite: bool) -> None:
+    """Gives the whole file its name, which never takes another's away unless that was asked for."""
+    if overwrite:
+        os.replace(temporary, filename)
+        return
+    try:
+        os.link(temporary, filename)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        refuse(filename, False)
+        os.rename(temporary, filename)
+    else:
+        os.unlink(temporary)
+
+
+def remove(temporary: str) -> None:
+    try:
+        os.unlink(temporary)
+    except OSError:  # it has its name, or never had one
+        pass
+
+
+COMMANDS = (
+    Command(
+        "GC.heap_dump",
+        "Every object, with its attributes and elements, as a file in the HPROF format.",
+        run,
+        impact="High: the program stands still meanwhile, some half a second for a million objects.",
+        arguments=(
+            Argument("filename", "The file; %p in it is the pid.", "FILE", mandatory=True),
+            Argument("-all", "Without a collection before, which ends what is unreachable.", "BOOLEAN", default="false"),
+            Argument("-gz", "Compress it, with gzip's level 1 (the fastest) to 9.", "INT"),
+            Argument("-overwrite", "Replace a file that is there already.", "BOOLEAN", default="false"),
+            Argument("-parallel", "Threads to write with: one does, whatever is asked for.", "INT", default="1"),
+        ),
+    ),
+)
