@@ -53,7 +53,9 @@ class Dump:
         self.traces: dict[int, tuple[int, list[int]]] = {}  # thread, frames
         self.classes: dict[int, Class] = {}
         self.instances: dict[int, tuple[int, int, int]] = {}  # class, where, length
-        self.arrays: dict[int, tuple[int, int, int]] = {}  # element type, or class of an array of objects; where, length
+        self.arrays: dict[
+            int, tuple[int, int, int]
+        ] = {}  # element type, or class of an array of objects; where, length
         self.object_arrays: set[int] = set()
         self.roots: list[tuple[str, int, tuple[int, ...]]] = []
         self.ended = False
@@ -112,7 +114,7 @@ class Dump:
                 at += more
                 continue
             assert id, "an object without an id"
-            assert id not in self.classes and id not in self.instances and id not in self.arrays, f"two objects {id:#x}"
+            assert not self._has(id), f"two objects {id:#x}"
             (trace,) = struct.unpack_from(">I", data, at)
             assert trace in self.traces
             at += 4
@@ -181,15 +183,18 @@ class Dump:
             for value in self.elements(id):
                 self._there(value, "an element of an array")
         threads = {more[0]: more[1] for kind, _, more in self.roots if kind == "thread"}
-        for kind, id, more in self.roots:
-            self._there(id, f"root {kind}")
-            if kind == "thread":
+        for root, id, more in self.roots:
+            self._there(id, f"root {root}")
+            if root == "thread":
                 assert self.traces[more[1]][0] == more[0]
-            if kind == "Java frame":
+            if root == "Java frame":
                 assert more[1] < len(self.traces[threads[more[0]]][1])
 
+    def _has(self, id: object) -> bool:
+        return id in self.instances or id in self.arrays or id in self.classes
+
     def _there(self, id: object, what: str) -> None:
-        assert id == 0 or id in self.instances or id in self.arrays or id in self.classes, f"{what} dangles"
+        assert id == 0 or self._has(id), f"{what} dangles"
 
     # -- questions
 

@@ -99,6 +99,13 @@ def without_collection(callback: Callable[[], object]) -> None:
             _restore()
 
 
+def thresholds() -> tuple[int, int, int]:
+    """The collector's, as the program has them: also in `without_collection`."""
+    import gc
+
+    return _thresholds or gc.get_threshold()
+
+
 def _restore() -> None:
     global _thresholds
     import gc

@@ -21,36 +21,54 @@ if TYPE_CHECKING:
     from vmscope.commands.registry import Output
 
 CHUNK = 1 << 20
+TELL = 1.0  # seconds between what the client is told
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def run(out: Output, filename: str, all: bool, gz: int | None, overwrite: bool, parallel: int) -> None:
     if gz is not None and not 1 <= gz <= 9:
         raise CommandError(f"Compression level out of range (1-9): {gz}")
-    out.write(f"Dumping heap to {filename} ...\n")
     refuse(filename, overwrite)
     begin = time.monotonic()
     temporary = f"{filename}.{os.urandom(8).hex()}.partial"
-    fd = create(temporary, filename)
     try:
-        out.flush()
-        if not all:
-            gc.collect()
+        fd = create(temporary)
+    except OSError as error:
+        raise CommandError(f"Unable to create {filename}: {error.strerror}") from error
+    try:
         try:
-            objects, size = native.dump_heap(fd)
-            if gz is not None:
-                out.write(f"{objects} objects, {size} bytes in {time.monotonic() - begin:.3f} secs; compressing ...\n")
-                out.flush()
-                fd, size = compress(out, fd, temporary, gz, size)
-            publish(temporary, filename, overwrite)
-        except OSError as error:
-            raise CommandError(f"Unable to write {filename}: {error.strerror}; nothing is left of it") from error
-    except BaseException:
-        remove(temporary)
+            out.write(f"Dumping heap to {filename} ...\n")
+            out.flush()
+            if not all:
+                gc.collect()
+            size = fill(out, fd, temporary, gz)
+        finally:
+            os.close(fd)
+        publish(temporary, filename, overwrite)
+    except BrokenPipeError:
         raise
+    except OSError as error:
+        raise CommandError(f"Unable to write {filename}: {error.strerror}; nothing is left of it") from error
     finally:
-        os.close(fd)
+        remove(temporary)
     out.write(f"Heap dump file created [{size} bytes in {time.monotonic() - begin:.3f} secs]\n")
+
+
+def fill(out: Output, fd: int, temporary: str, gz: int | None) -> int:
+    """Writes the file; its size."""
+    begin = time.monotonic()
+    objects, size = native.dump_heap(fd)
+    if gz is None:
+        return size
+    out.write(f"{objects} objects, {size} bytes in {time.monotonic() - begin:.3f} secs; compressing ...\n")
+    out.flush()
+    os.unlink(temporary)
+    packed = create(temporary)
+    try:
+        compress(out, fd, packed, gz, size)
+        return os.lseek(packed, 0, os.SEEK_CUR)
+    finally:
+        os.close(packed)
 
 
 def refuse(filename: str, overwrite: bool) -> None:
@@ -65,40 +83,26 @@ def refuse(filename: str, overwrite: bool) -> None:
         raise CommandError(f"Unable to create {filename}: it is no file, and -overwrite replaces nothing else")
 
 
-def create(temporary: str, filename: str) -> int:
-    try:
-        fd = os.open(temporary, NEW, 0o600)
-    except OSError as error:
-        raise CommandError(f"Unable to create {filename}: {error.strerror}") from error
+def create(temporary: str) -> int:
+    fd = os.open(temporary, NEW, 0o600)
     os.fchmod(fd, 0o600)  # whatever the umask
     return fd
 
 
-def compress(out: Output, fd: int, temporary: str, level: int, size: int) -> tuple[int, int]:
-    """Puts a compressed file in the place of this one; its descriptor and size."""
+def compress(out: Output, fd: int, packed: int, level: int, size: int) -> None:
     import zlib
 
-    os.unlink(temporary)
-    packed = os.open(temporary, NEW, 0o600)
-    try:
-        os.fchmod(packed, 0o600)
-        packer = zlib.compressobj(level, zlib.DEFLATED, 31)  # 31: with gzip's header
-        done = told = 0
-        os.lseek(fd, 0, os.SEEK_SET)
-        while chunk := os.read(fd, CHUNK):
-            write(packed, packer.compress(chunk))
-            done += len(chunk)
-            if done * 10 // size > told < 9:
-                told = done * 10 // size
-                out.write(f"{told * 10}% ...\n")
-                out.flush()
-        write(packed, packer.flush())
-        total = os.lseek(packed, 0, os.SEEK_CUR)
-    except BaseException:
-        os.close(packed)
-        raise
-    os.close(fd)
-    return packed, total
+    packer = zlib.compressobj(level, zlib.DEFLATED, 31)  # 31: with gzip's header
+    done, told = 0, time.monotonic()
+    os.lseek(fd, 0, os.SEEK_SET)
+    while chunk := os.read(fd, CHUNK):
+        write(packed, packer.compress(chunk))
+        done += len(chunk)
+        if time.monotonic() - told > TELL:
+            told = time.monotonic()
+            out.write(f"{done * 100 // size}%\n")
+            out.flush()
+    write(packed, packer.flush())
 
 
 def write(fd: int, data: bytes) -> None:
@@ -137,7 +141,9 @@ COMMANDS = (
         impact="High: the program stands still meanwhile, some half a second for a million objects.",
         arguments=(
             Argument("filename", "The file; %p in it is the pid.", "FILE", mandatory=True),
-            Argument("-all", "Without a collection before, which ends what is unreachable.", "BOOLEAN", default="false"),
+            Argument(
+                "-all", "Without a collection before, which ends what is unreachable.", "BOOLEAN", default="false"
+            ),
             Argument("-gz", "Compress it, with gzip's level 1 (the fastest) to 9.", "INT"),
             Argument("-overwrite", "Replace a file that is there already.", "BOOLEAN", default="false"),
             Argument("-parallel", "Threads to write with: one does, whatever is asked for.", "INT", default="1"),

@@ -1,0 +1,169 @@
+"""GC.heap_dump's file: whole or not there, nobody else's to read, compressed on demand."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.hprof import MAGIC
+from vmscope import commands, native
+from vmscope.commands import heap_dump
+from vmscope.errors import CommandError
+
+
+def run(line: str) -> str:
+    out = io.StringIO()
+    commands.execute(line, out)
+    return out.getvalue()
+
+
+def refused(line: str) -> str:
+    with pytest.raises(CommandError) as refusal:
+        run(line)
+    return str(refusal.value)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dump itself is another test's: a short one, and long enough for several chunks."""
+
+    def dump_heap(fd: int) -> tuple[int, int]:
+        return 7, os.write(fd, MAGIC + bytes(3_000_000))
+
+    monkeypatch.setattr(native, "dump_heap", dump_heap)
+
+
+def test_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.hprof"
+    umask = os.umask(0o777)
+    try:
+        said = run(f"GC.heap_dump {path}")
+    finally:
+        os.umask(umask)
+    assert path.read_bytes() == MAGIC + bytes(3_000_000)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path) == ["a.hprof"]
+    lines = said.splitlines()
+    assert lines[0] == f"Dumping heap to {path} ..."
+    assert lines[1].startswith(f"Heap dump file created [{path.stat().st_size} bytes in ")
+    assert len(lines) == 2
+
+
+def test_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heap_dump, "TELL", -1)
+    path = tmp_path / "a.hprof.gz"
+    said = run(f"GC.heap_dump {path} -gz=1")
+    assert gzip.decompress(path.read_bytes()) == MAGIC + bytes(3_000_000)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path) == ["a.hprof.gz"]
+    assert [line for line in said.splitlines() if line.endswith("%")] == ["34%", "69%", "100%"]
+    assert f"[{path.stat().st_size} bytes in " in said
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.hprof"
+    path.write_text("mine")
+    assert refused(f"GC.heap_dump {path}") == f"Unable to create {path}: File exists; -overwrite replaces it"
+    assert path.read_text() == "mine"
+    run(f"GC.heap_dump {path} -overwrite")
+    assert path.read_bytes().startswith(MAGIC)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path) == ["a.hprof"]
+
+
+def test_only_a_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "target").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    for name in ("folder", "pipe", "link"):
+        assert "it is no file" in refused(f"GC.heap_dump {tmp_path / name} -overwrite")
+        assert "File exists" in refused(f"GC.heap_dump {tmp_path / name}")
+    assert (tmp_path / "target").read_text() == "mine"
+    assert sorted(os.listdir(tmp_path)) == ["folder", "link", "pipe", "target"]
+
+
+def test_one_that_comes_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.hprof"
+
+    def dump_heap(fd: int) -> tuple[int, int]:
+        path.write_text("mine")
+        return 1, os.write(fd, MAGIC)
+
+    monkeypatch.setattr(native, "dump_heap", dump_heap)
+    assert refused(f"GC.heap_dump {path}") == f"Unable to write {path}: File exists; nothing is left of it"
+    assert path.read_text() == "mine"
+    assert os.listdir(tmp_path) == ["a.hprof"]
+
+
+def test_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    run(f"GC.heap_dump {tmp_path / 'a.hprof'}")
+    assert os.listdir(tmp_path) == ["a.hprof"]
+
+
+def test_a_client_that_has_gone(tmp_path: Path) -> None:
+    class Gone(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        commands.execute(f"GC.heap_dump {tmp_path / 'a.hprof'}", Gone())
+    assert os.listdir(tmp_path) == []
+
+
+def test_no_descriptor_is_left(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    run(f"GC.heap_dump {tmp_path / 'a'}")
+    run(f"GC.heap_dump {tmp_path / 'b'} -gz=9")
+    refused(f"GC.heap_dump {tmp_path / 'b'}")
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+@pytest.mark.parametrize("level", ["0", "10", "-1"])
+def test_levels(tmp_path: Path, level: str) -> None:
+    said = refused(f"GC.heap_dump {tmp_path / 'a'} -gz={level}")
+    assert said == f"Compression level out of range (1-9): {level}"
+    assert os.listdir(tmp_path) == []
+
+
+def test_where_no_file_can_be(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "a.hprof"
+    assert refused(f"GC.heap_dump {path}") == f"Unable to create {path}: No such file or directory"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for a megabyte."""
+    if not ROOT or not shutil.which("mount"):
+        pytest.skip("needs root and mount")
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
+    if subprocess.run(mount, capture_output=True, timeout=30, check=False).returncode:
+        pytest.skip("cannot mount here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], timeout=30, check=True)
+
+
+@pytest.mark.parametrize("options", ["", " -gz=1"])
+def test_a_full_disk(tiny: Path, options: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # a real dump
+    path = tiny / "a.hprof"
+    said = refused(f"GC.heap_dump {path}{options}")
+    assert said == f"Unable to write {path}: No space left on device; nothing is left of it"
+    assert os.listdir(tiny) == []
