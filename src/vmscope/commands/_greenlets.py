@@ -22,7 +22,7 @@ def write(out: Output, turn: Callable[[], None]) -> None:
     if module is None:
         return
     found = [each for of in family(module.greenlet) for each in native.tracked_objects(of)]
-    spelt = layout.Frames()
+    spelt = layout.Frames(turn)
     shown = []
     for each in found:
         turn()

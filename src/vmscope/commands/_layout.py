@@ -10,6 +10,7 @@ from vmscope.tool.waits import namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType
 
     from vmscope.tool.sightings import Wait
@@ -25,10 +26,11 @@ LINES = {
 class Frames:
     """How frames are spelt: `module.function(file:line)`. Modules have their names by their files, as of now."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn: Callable[[], None]) -> None:
         self._known: dict[tuple[int, int], tuple[CodeType, str]] = {}
         self._names: dict[str, str] = {}
         for name, module in [*sys.modules.items()]:
+            turn()
             file = (namespace(module) or {}).get("__file__")
             if type(file) is str:
                 self._names.setdefault(file, name)

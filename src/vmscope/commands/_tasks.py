@@ -50,11 +50,3 @@ def tasks(ids: list[int], now: float, turn: Callable[[], None]) -> dict[int, Tas
             turn()
             found[number] = Task(number, *facts, now)
     return found
-
-
-def native_ids() -> list[int]:
-    """Of all native threads, the oldest first."""
-    try:
-        return sorted(int(name) for name in os.listdir("/proc/self/task"))
-    except OSError:
-        return []

@@ -126,7 +126,7 @@ def all_tasks(turn: Callable[[], None]) -> list[Task]:
     if sys.version_info >= (3, 14):  # which keeps them by thread
         for loop in running_loops():
             known.update((id(task), task) for task in library.all_tasks(loop))
-    spelt = layout.Frames()
+    spelt = layout.Frames(turn)
     found: dict[int, Task] = {}
     for number, task in known.items():
         turn()

@@ -6,8 +6,9 @@ import os
 import sys
 import time
 
+from vmscope import native
 from vmscope.commands import _layout as layout
-from vmscope.commands._tasks import Task, native_ids, tasks
+from vmscope.commands._tasks import Task, tasks
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.tool import properties, sightings
@@ -46,9 +47,13 @@ class Dump:
     def __init__(self) -> None:
         self.turn = Turns()
         seen = sightings.take(self.turn)
-        ids = native_ids()
+        self.turn.rest()
+        ids = native.task_ids()
+        self.turn.rest()
         there = tasks(ids, time.clock_gettime(time.CLOCK_BOOTTIME), self.turn)
-        self.frame = layout.Frames()
+        self.turn.rest()
+        self.frame = layout.Frames(self.turn)
+        self.turn.rest()
         self.owners = sightings.owners(seen, self.turn)
         threading = sys.modules.get("threading")
         known = {} if threading is None else dict(threading._active)
@@ -63,7 +68,9 @@ class Dump:
                 if thread is not None:
                     name, daemon = str(thread._name), bool(thread._daemonic)
                 self.rows.append(Row(each, task, layout.plain(name), daemon))
+        self.turn.rest()
         self.by_state = {row.seen.state: row for row in self.rows}
+        self.turn.rest()
         self.others = [*there.values()]
         own = {each.native_id: each.own for each in seen if each.own}
         for task in self.others:
@@ -72,9 +79,19 @@ class Dump:
                 task.name = f"vmscope {layout.base(own[task.native_id]).removesuffix('.py')}"
         self.waiting: dict[int, list[Row]] = {}  # who wait for each lock
         for row in self.rows:
+            self.turn()
             for wait in row.waits:
                 if wait.how == ACQUIRED and wait.what is not None:
                     self.waiting.setdefault(id(wait.what), []).append(row)
+
+    def close(self) -> None:
+        """Lets go of it bit by bit."""
+        self.by_state.clear()
+        self.owners.clear()
+        self.waiting.clear()
+        while self.rows:
+            self.rows.pop()
+            self.turn()
 
     # -- one thread
 
@@ -210,7 +227,9 @@ class Dump:
         links = self.links()
         found = circles({state: owner for state, (_, owner) in links.items()})
         if found:
-            again = Dump().links()
+            second = Dump()
+            again = second.links()
+            second.close()
             found = [circle for circle in found if all(links[state] == again.get(state) for state in circle)]
         return [[self.by_state[state] for state in circle] for circle in found]
 
@@ -229,7 +248,11 @@ def thread_ident(what: object) -> int | None:
 
 
 def run(out: Output, l: bool, e: bool) -> None:  # noqa: E741
-    Dump().write(out, l, e)
+    dump = Dump()
+    try:
+        dump.write(out, l, e)
+    finally:
+        dump.close()
 
 
 COMMANDS = (

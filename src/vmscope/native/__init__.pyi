@@ -221,6 +221,7 @@ class Picture:
 
 # -- tasks
 
+def task_ids() -> list[int]: ...
 def read_tasks(ids: list[int], /) -> list[tuple[bytes, bytes, int]]: ...
 
 # -- gate

@@ -4,8 +4,10 @@
 
 #ifdef __linux__
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -76,7 +78,53 @@ done:
     return list;
 }
 
+/* The numbers in /proc/self/task, in its order; -1 without memory. */
+static Py_ssize_t
+list_ids(long **ids)
+{
+    Py_ssize_t count = 0, size = 0;
+    DIR *folder = opendir("/proc/self/task");
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        if (count == size) {
+            long *larger = realloc(*ids, (size_t)(size = 2 * size + 64) * sizeof **ids);
+            if (larger == NULL) {
+                closedir(folder);
+                return -1;
+            }
+            *ids = larger;
+        }
+        (*ids)[count] = strtol(entry->d_name, NULL, 10);
+        count += (*ids)[count] != 0; /* not . and .. */
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return count;
+}
+
+static PyObject *
+task_ids(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    long *ids = NULL;
+    Py_ssize_t count;
+    Py_BEGIN_ALLOW_THREADS
+    count = list_ids(&ids);
+    Py_END_ALLOW_THREADS
+    PyObject *list = count < 0 ? PyErr_NoMemory() : PyList_New(count);
+    for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromLong(ids[i]);
+        if (number == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, i, number);
+        }
+    }
+    free(ids);
+    return list;
+}
+
 static PyMethodDef functions[] = {
+    {"task_ids", task_ids, METH_NOARGS, "task_ids()\n--\n\nThe ids of this process's native threads."},
     {"read_tasks", read_tasks, METH_O,
      "read_tasks(ids, /)\n--\n\n(stat, syscall, CPU time in ns) of each native thread, as /proc has them; of one that has "
      "ended (b'', b'', -1)."},

@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 import time
 
-__all__ = ["read_tasks"]
+__all__ = ["read_tasks", "task_ids"]
 
 
 def read_tasks(ids: list[int], /) -> list[tuple[bytes, bytes, int]]:
     return [(read(number, "stat"), read(number, "syscall"), cpu(number)) for number in ids]
+
+
+def task_ids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc/self/task")]
+    except OSError:
+        return []
 
 
 def cpu(number: int) -> int:
