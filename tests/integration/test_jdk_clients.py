@@ -3,6 +3,7 @@ is what this process is."""
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 import subprocess
@@ -152,6 +153,20 @@ def test_jmap(tools: Tools, tmp_path: Path) -> None:
     assert "Basket" in histogram.read_text()
 
 
+def test_heap_dumps(tools: Tools, tmp_path: Path) -> None:
+    plain, live, packed = (tmp_path / name for name in ("plain.hprof", "live.hprof", "packed.hprof.gz"))
+    for dump, options in ((plain, "format=b"), (live, "live,format=b"), (packed, "format=b,gz=1")):
+        assert str(dump) in tools.run("jmap", f"-dump:{options},file={dump}")
+        content = gzip.decompress(dump.read_bytes()) if dump is packed else dump.read_bytes()
+        assert content.startswith(b"JAVA PROFILE 1.0.2\0")
+        assert b"Basket" in content
+    assert "File exists" in tools.run("jmap", f"-dump:format=b,file={plain}", status=1)
+    assert "File exists" in tools.jcmd(f"GC.heap_dump {plain}", status=1)
+    before = plain.stat().st_ino
+    assert str(plain) in tools.jcmd(f"GC.heap_dump -overwrite {plain}")
+    assert plain.stat().st_ino != before
+
+
 def test_jstack(tools: Tools) -> None:
     plain, long = tools.run("jstack"), tools.run("jstack", "-l", "-e")
     for text in (plain, long):
@@ -185,11 +200,14 @@ def jattach(shop: Child, *arguments: str, status: int = 0) -> str:
     return done.stdout.partition(" response code = ")[2].partition("\n")[2]
 
 
-def test_jattach(shop: Child) -> None:
+def test_jattach(shop: Child, tmp_path: Path) -> None:
+    dump = tmp_path / "dump.hprof"
     assert "shop.name=corner shop\n" in jattach(shop, "properties").replace("\\ ", " ")
     assert "\nsun.jvm.args=-Dshop.name\\=corner shop " in jattach(shop, "agentProperties")
     assert '"the customer"' in jattach(shop, "threaddump")
     assert "Basket" in jattach(shop, "inspectheap")
+    assert str(dump) in jattach(shop, "dumpheap", str(dump))
+    assert dump.stat().st_size > 1_000_000
     assert "-XX:+UsePerfData\n" in jattach(shop, "printflag", "UsePerfData")
     assert jattach(shop, "setflag", "PerfDataSamplingInterval", "50").strip() == ""
     assert "does not exist" in jattach(shop, "setflag", "NoSuch", "1", status=255)
