@@ -179,10 +179,11 @@ class Client:
             socket.close()
             raise
 
-    def silent(self) -> AttachTimeout:
+    def silent(self) -> AttachError:
+        """The process has said nothing for the time limit."""
         pid = self.pid
         if not self.target.alive:
-            return AttachTimeout(f"process {pid} ended while it was asked", pid=pid)
+            return self.ended("")
         if self.target.stopped:
             return AttachTimeout(f"process {pid} is stopped, and cannot answer", pid=pid, hint=f"kill -CONT {pid}")
         return AttachTimeout(

@@ -1,15 +1,15 @@
 """Whom to ask: what /proc says of a process, whether it takes part in attach, and what wakes its listener.
 
-A JVM opens its socket when it is first asked for: the client leaves a file and sends SIGQUIT. That signal ends any
-process that does not catch it, so it goes to none but a VM that does, as its own kernel entry shows, and by a
-descriptor of the process, so that a pid that is used again gets nothing.
+A JVM opens its socket when it is first asked: the client leaves a file and sends SIGQUIT. That signal ends any process
+that does not catch it, so it goes to none but a JVM that does, as its entry in /proc shows, and by a descriptor of
+the process, so that a pid that is used again gets nothing.
 """
 
 from __future__ import annotations
 
 import os
 from _signal import SIGQUIT, pidfd_send_signal  # type: ignore[import-not-found]  # typeshed has it in signal alone
-from errno import EEXIST, ENOSYS, EPERM
+from errno import ENOSYS, EPERM
 from stat import S_ISDIR
 
 from vmscope.errors import AccessDenied, NoSuchProcess, NotAttachable, VMScopeError
@@ -110,9 +110,11 @@ class Target:
             path = f"{place}/{name}"
             try:
                 fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            except OSError as error:
-                if error.errno == EEXIST:
+            except FileExistsError:
+                if self._heeds(path):
                     return ""
+                continue
+            except OSError:
                 continue
             try:
                 if self.uid != os.geteuid():  # a JVM before 9 heeds a file of its own user only
@@ -125,6 +127,13 @@ class Target:
             pid=self.pid,
             hint="run this as its user or as root",
         )
+
+    def _heeds(self, path: str) -> bool:
+        """Whether this note, another client's or left behind by one, is one that the VM would believe."""
+        try:
+            return os.stat(path, follow_symlinks=False).st_uid in (0, self.uid)
+        except OSError:
+            return False
 
     # -- the signal
 
