@@ -108,6 +108,10 @@ def test_jcmd(tools: Tools) -> None:
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}: \d+\.\d{3} s\n", tools.jcmd("VM.uptime -date")
     )
     assert tools.jcmd("GC.run").split()[1:3] == ["unreachable", "objects"]
+    information = tools.jcmd("VM.info")
+    assert f"  Process: pid {tools.pid}, " in information
+    assert f"  Socket: /tmp/.java_pid{tools.pid}\n" in information
+    assert "(this command)" in information
     assert tools.jcmd("JVMTI.data_dump") == "Command executed successfully\n"
     assert "IllegalArgumentException: Unknown diagnostic command" in tools.jcmd("VM.uptimes", status=1)
     assert "Unknown argument 'x' in diagnostic command." in tools.jcmd("VM.uptime x", status=1)

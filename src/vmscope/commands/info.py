@@ -85,6 +85,8 @@ def _region(out: Output) -> None:
         out,
         (
             ("File", status.path or f"none: {status.reason}"),
+            ("Socket", status.attach_path or f"none: {status.attach_reason}"),
+            ("Errors of agents", status.agent_errors),
             ("Size", f"{status.used} of {status.capacity} bytes used, {status.overflow} did not fit"),
             ("Saved by a crash", "yes" if status.fatal_path else "no"),
         ),
