@@ -429,6 +429,8 @@ def test_a_socket_that_was_left_behind(start_python: StartPython) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(path)
     os.chmod(path, 0o600)
+    if ROOT:
+        os.chown(path, 12345, -1)  # another user's even
     try:
         with pytest.raises(errors.NotAttachable, match="SIGQUIT was not sent"):
             connect(child.pid)

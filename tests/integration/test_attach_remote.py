@@ -93,6 +93,15 @@ def test_a_running_program(python314: str, start: Start, client: str, installed:
     assert vmscope("cmd", pid, "VM.version").stdout.splitlines()[0] in run.stdout
 
 
+def test_the_twin(start: Start) -> None:
+    """Where there is no extension for its version."""
+    child = start(BUSY, env={"VMSCOPE_NATIVE": "0"})
+    run = vmscope("attach", str(child.pid))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert child.ask("sys.modules['vmscope'].status().implementation") == "python"
+    assert child.ask("[t.name for t in threading.enumerate()]") == "['MainThread', 'Thread-1 (listen)']"
+
+
 def test_a_program_that_waits(start: Start) -> None:
     """It is not started now, and said so; it is when the wait ends, and the script is gone."""
     child = start(BLOCKED)
@@ -209,6 +218,17 @@ def test_what_is_no_python(start_python: StartPython) -> None:
         assert "is no VM" in run.stderr
         assert child.process.poll() is None
     assert remote.python_version(os.getpid()) == sys.version_info[:2]
+
+
+def test_a_program_that_embeds_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no Python to run with a script; only a vmscope of its version can tell it what to do."""
+    embedded = (3, sys.version_info[1] + 20)
+    monkeypatch.setattr(remote, "python_version", lambda pid: embedded)
+    with Child(["sleep", "60"]) as child:
+        with pytest.raises(errors.NotAttachable, match="sleep, which has CPython 3") as caught:
+            remote.start_vmscope(Target(child.pid))
+        assert f"a vmscope of CPython 3.{embedded[1]}" in caught.value.hint
+        assert not glob(f"/tmp/vmscope-attach-{child.pid}-*")
 
 
 @pytest.mark.parametrize("kind", ["good", "missing", "broken", "late"])

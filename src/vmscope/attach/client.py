@@ -234,19 +234,15 @@ def open_socket(target: Target, path: str) -> _socket.socket | None:
     except FileNotFoundError:
         return None
     except OSError:
-        raise _refused(target.pid, path) from None
-    try:  # what is looked at is what is connected to, whatever its name stands for by then
+        raise _refused(target, path) from None
+    try:  # what is connected to is what is looked at, whatever its name stands for by then
         found = os.fstat(fd)
         if not S_ISSOCK(found.st_mode):
             raise _insecure(target.pid, path, "is no socket")
-        if found.st_uid not in (0, target.uid):
-            raise _insecure(target.pid, path, f"belongs to user {found.st_uid}, the process to user {target.uid}")
-        if found.st_mode & 0o077:
-            raise _insecure(target.pid, path, f"is open to others (mode {found.st_mode & 0o777:03o})")
         socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         try:
             if _connected(socket, target, path, fd):
-                _check_server(target, path, socket)
+                _check_server(target, path, socket, found)
                 return socket
         except BaseException:
             socket.close()
@@ -268,7 +264,7 @@ def _connected(socket: _socket.socket, target: Target, path: str, fd: int) -> bo
         except ConnectionRefusedError:
             return False
         except PermissionError:
-            raise _refused(target.pid, path) from None
+            raise _refused(target, path) from None
         except BlockingIOError:
             if monotonic() > deadline:
                 raise AttachTimeout(
@@ -280,8 +276,12 @@ def _connected(socket: _socket.socket, target: Target, path: str, fd: int) -> bo
             sleep(_LONGEST_NAP)
 
 
-def _check_server(target: Target, path: str, socket: _socket.socket) -> None:
-    """Who listens must be who was asked for."""
+def _check_server(target: Target, path: str, socket: _socket.socket, found: os.stat_result) -> None:
+    """Whose the socket is, who may use it, and who listens: all must be the process that was asked for."""
+    if found.st_uid not in (0, target.uid):
+        raise _insecure(target.pid, path, f"belongs to user {found.st_uid}, the process to user {target.uid}")
+    if found.st_mode & 0o077:
+        raise _insecure(target.pid, path, f"is open to others (mode {found.st_mode & 0o777:03o})")
     credentials = socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
     pid = int.from_bytes(credentials[:4], sys.byteorder)
     if pid != target.pid:
@@ -330,10 +330,11 @@ def _insecure(pid: int, path: str, what: str) -> InsecureSocket:
     )
 
 
-def _refused(pid: int, path: str) -> AccessDenied:
+def _refused(target: Target, path: str) -> AccessDenied:
+    whose = path if target.uid == os.geteuid() else f"process {target.pid}"
     return AccessDenied(
-        f"Permission denied: process {pid} belongs to another user",
-        pid=pid,
+        f"Permission denied: {whose} belongs to another user",
+        pid=target.pid,
         path=path,
         hint="run this as its user or as root",
     )

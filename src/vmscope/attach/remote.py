@@ -183,6 +183,12 @@ def _send(target: Target, version: tuple[int, int], script: str) -> None:
 
     try:
         program = os.readlink(f"/proc/{target.pid}/exe")
+        if not os.path.basename(program).startswith("python"):
+            raise NotAttachable(
+                f"process {target.pid} is {program}, which has CPython {version[0]}.{version[1]} in it",
+                pid=target.pid,
+                hint=f"run this with a vmscope of CPython {version[0]}.{version[1]}: no other can tell it what to do",
+            )
         euid = os.geteuid()
         # Root does not run what others could have put there; but only root may ask where ptrace is restricted.
         user = None if euid or _is_roots(program) else target.uid
@@ -198,6 +204,8 @@ def _send(target: Target, version: tuple[int, int], script: str) -> None:
             env={},
             check=False,
         )
+    except NotAttachable:
+        raise
     except (OSError, subprocess.SubprocessError) as error:
         raise _refused(target, type(error).__name__, str(error)) from None
     if run.returncode:
@@ -246,7 +254,7 @@ def _denied(pid: int) -> AccessDenied:
     return AccessDenied(
         f"Permission denied: this user may not look into process {pid}",
         pid=pid,
-        hint="run this as root: the process is another user's, or the system restricts ptrace",
+        hint="it is another user's, or ptrace is restricted: run this as root, with a CPython of its minor version",
     )
 
 
