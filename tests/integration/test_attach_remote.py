@@ -102,6 +102,15 @@ def test_the_twin(start: Start) -> None:
     assert child.ask("[t.name for t in threading.enumerate()]") == "['MainThread', 'Thread-1 (listen)']"
 
 
+def test_one_whose_options_forbid_the_socket(start: Start) -> None:
+    """It is visible from then on, and that it cannot be asked is said."""
+    child = start(BUSY, env={"VMSCOPE_TOOL_OPTIONS": "-XX:+DisableAttachMechanism"})
+    run = vmscope("attach", str(child.pid))
+    assert run.returncode == 1
+    assert "which cannot be asked: switched off by -XX:+DisableAttachMechanism" in run.stderr
+    assert child.ask("sys.modules['vmscope'].status().path") == f"/tmp/hsperfdata_root/{child.pid}"
+
+
 def test_a_program_that_waits(start: Start) -> None:
     """It is not started now, and said so; it is when the wait ends, and the script is gone."""
     child = start(BLOCKED)
@@ -256,7 +265,7 @@ def test_the_script_by_itself(start_python: StartPython, tmp_path: Path, kind: s
         remote._clear(folder)
     loaded = child.ask("sorted(name for name in sys.modules if 'vmscope' in name)[:1]")
     if kind in ("good", "late"):
-        assert answer in (None, f"started\n/tmp/hsperfdata_root/{child.pid}")
+        assert answer in (None, f"started\n/tmp/hsperfdata_root/{child.pid}\n")
         assert child.ask("sys.modules['vmscope'].status().running") == "True"
     else:
         assert answer is not None

@@ -55,7 +55,8 @@ def run(folder, package):
             except OSError:
                 raise ModuleNotFoundError("vmscope is not installed there") from None
         vmscope.start()
-        answer = {ok!r} + "\\n" + (vmscope.status().path or vmscope.status().reason or "")
+        status = vmscope.status()
+        answer = {ok!r} + "\\n" + (status.path or "") + "\\n" + status.attach_reason
     except Exception as error:
         for name in set(sys.modules) - before:
             if name == "vmscope" or name.startswith("vmscope."):
@@ -100,7 +101,7 @@ def python_version(pid: int) -> tuple[int, int] | None:
 
 
 def start_vmscope(target: Target, timeout: float = PATIENCE) -> str:
-    """Starts vmscope in a Python process, and gives back the path of its region, or why it has none.
+    """Starts vmscope in a Python process, and gives back the path of its region, "" where it has none.
 
     Raises NotAttachable for what is no Python, is too old, forbids it, or cannot import vmscope; AccessDenied;
     AttachTimeout when its main thread does not run Python code for so long; AttachError, NoSuchProcess.
@@ -283,9 +284,12 @@ def _wait(target: Target, folder: str, timeout: float) -> str | None:
 
 def _judge(target: Target, version: tuple[int, int], answer: str) -> str:
     name, _, text = answer.partition("\n")
-    if name == _OK:
-        return text
     pid = target.pid
+    if name == _OK:
+        path, _, reason = text.partition("\n")
+        if reason:
+            raise AttachError(f"vmscope is started in process {pid}, which cannot be asked: {reason}", pid=pid)
+        return path
     if name in ("ModuleNotFoundError", "ImportError", "PermissionError"):
         try:
             program = os.readlink(f"/proc/{pid}/exe")
