@@ -62,8 +62,9 @@ class Dump:
             self.turn()
             if each.frames:
                 thread = known.get(each.ident)
-                task = there.pop(each.native_id, None) or Task(each.native_id, b"", b"", 0, 0.0)
-                main = each.native_id == os.getpid()
+                main = each.native_id == os.getpid() or (threading is None and each is seen[0])
+                number = os.getpid() if main else each.native_id  # which the twin has from threading
+                task = there.pop(number, None) or Task(number, b"", b"", 0, 0.0)
                 name, daemon = "MainThread" if main else task.name, not main
                 if thread is not None:
                     name, daemon = str(thread._name), bool(thread._daemonic)
@@ -110,7 +111,7 @@ class Dump:
         daemon = " daemon" if row.daemon else ""
         return (
             f'"{row.name}" #{seen.state}{daemon} prio=5 {self.times(task)} tid=0x{seen.ident:016x} '
-            f"nid=0x{seen.native_id:x} {row.header}  [0x{task.stack:016x}]"
+            f"nid=0x{task.native_id:x} {row.header}  [0x{task.stack:016x}]"
         )
 
     def times(self, task: Task) -> str:
