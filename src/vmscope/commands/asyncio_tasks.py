@@ -134,12 +134,18 @@ def all_tasks(turn: Callable[[], None]) -> list[Task]:
             found[number] = Task(task, spelt)
     for each in found.values():
         turn()
-        each.awaits = [*{id(task): found[id(task)] for task in each.awaits if id(task) in found}.values()]
+        awaits = {id(task): found[id(task)] for task in each.awaits if id(task) in found}
+        each.awaits = sorted(awaits.values(), key=by_name)
         if each.awaits:
             each.on = None
         for other in each.awaits:
             other.awaiters += 1
-    return sorted(found.values(), key=lambda each: (len(each.name), each.name))  # Task-9 before Task-10
+    return sorted(found.values(), key=by_name)
+
+
+def by_name(task: Task) -> tuple[int, str]:
+    """Task-9 before Task-10."""
+    return len(task.name), task.name
 
 
 def running_loops() -> list[Any]:
