@@ -119,9 +119,9 @@ vars(KEPT["with a dictionary"])
 
 MANY: list[int] = []
 REFERRERS = [[MANY] * 10 for _ in range(50)]
-LONG = list(range(300, 300_300))
+LONG = list(range(300, 140_300))
 LONG_TEXT = "x" * 3_000_001
-LONG_DICT = {str(number): number for number in range(200_000)}
+LONG_DICT = {str(number): number for number in range(140_000)}
 
 
 class Crowd:
@@ -156,7 +156,7 @@ def main(path: str) -> None:
         leave.wait(60)
         del local
 
-    thread = threading.Thread(target=wait, name="the waiting one")
+    thread = threading.Thread(target=wait, name="the waiting one", daemon=True)
     thread.start()
     inside.wait(60)
     gc.collect()

@@ -11,6 +11,7 @@ from vmscope.native import (
     census,
     collector,
     dispatch,
+    dump,
     gate,
     histogram,
     later,
@@ -28,7 +29,7 @@ from vmscope.native import (
 
 _PARTS = (
     *(slots, histogram, thread, later, mirror, collector, dispatch),
-    *(gate, locks, states, picture, tally, tasks, tracked, census, walk),
+    *(gate, locks, states, picture, tally, tasks, tracked, census, dump, walk),
 )
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",

@@ -20,6 +20,7 @@ if "thread_states" not in globals():  # nor has an extension without the GIL
     from vmscope.native.states import *  # noqa: F403
 if "count_objects" not in globals():
     from vmscope.native.census import *  # noqa: F403
+    from vmscope.native.dump import *  # noqa: F403
 if "Picture" not in globals():
     from vmscope.native.picture import *  # noqa: F403
 if "read_tasks" not in globals():

@@ -60,10 +60,15 @@ def objects() -> Iterator[object]:
 
 def variables(frame: FrameType | None) -> Iterator[object]:
     while frame is not None:
-        yield from (frame.f_code, frame.f_globals)
-        if frame.f_code.co_flags & _OPTIMIZED and frame.f_code is not objects.__code__:
-            yield from list(frame.f_locals.values())
+        yield from variables_of(frame)
         frame = frame.f_back
+
+
+def variables_of(frame: FrameType) -> Iterator[object]:
+    """What a running function has: its code, globals, and the values of its variables."""
+    yield from (frame.f_code, frame.f_globals)
+    if frame.f_code.co_flags & _OPTIMIZED and frame.f_code is not objects.__code__:
+        yield from list(frame.f_locals.values())
 
 
 def references(thing: object) -> list[object]:

@@ -1,0 +1,508 @@
+"""The Python twin of dump.c, slower and larger: it keeps all objects in a list, makes the `__dict__` of each that has
+attributes, and other threads run meanwhile. What they make then is not in the dump, and a reference to it is 0.
+
+It names what stands in dictionaries and `__slots__`; members of C structs are among `__referents__`. What is reached
+neither from a module nor from a running function counts as kept by C code.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from struct import Struct, pack
+from types import GetSetDescriptorType, MemberDescriptorType
+
+from vmscope.native import census
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import FrameType
+
+__all__ = ["dump_heap"]
+
+OBJECT, DOUBLE, BYTE, INT, LONG = 2, 7, 8, 10, 11
+WIDTHS = {OBJECT: "Q", DOUBLE: "d", BYTE: "b", INT: "i", LONG: "q"}
+SIZES = {OBJECT: 8, DOUBLE: 8, BYTE: 1, INT: 4, LONG: 8}
+MAPPED = {object: "java/lang/Object", type: "java/lang/Class", str: "java/lang/String"}
+
+# What the classes of the interpreter add to their bases': name and type of each field.
+Fields = tuple[tuple[str, int], ...]
+BUILTIN: dict[type, Fields] = {
+    object: (("__size__", LONG), ("__refcount__", INT), ("__referents__", OBJECT)),
+    str: (("value", OBJECT), ("coder", BYTE)),
+    int: (("value", LONG), ("large", OBJECT)),
+    float: (("value", DOUBLE),),
+    complex: (("real", DOUBLE), ("imag", DOUBLE)),
+    bytes: (("value", OBJECT),),
+    bytearray: (("value", OBJECT),),
+    list: (("items", OBJECT),),
+    tuple: (("items", OBJECT),),
+    set: (("items", OBJECT),),
+    frozenset: (("items", OBJECT),),
+    dict: (("keys", OBJECT), ("values", OBJECT)),
+}
+COMMON = Struct(">BQIQI")
+OURS = 1 << 60  # ids of what is in the dump alone
+ROOM = 1 << 20
+LONGEST = (1 << 32) // 8 - 64
+REFERENCE = "java/lang/ref/Reference"
+OWN: dict[str, tuple[str, Fields, tuple[tuple[str, int], ...]]] = {  # classes of ours: base, fields, numbers in it
+    "[Ljava/lang/Object;": ("", (), ()),
+    "[B": ("", (), ()),
+    "java/lang/ClassLoader": ("", (), ()),
+    "java/lang/Thread": ("", (("name", OBJECT), ("thread", OBJECT), ("ident", LONG), ("native_id", LONG)), ()),
+    "java/lang/StringUTF16": ("", (), (("HI_BYTE_SHIFT", 0), ("LO_BYTE_SHIFT", 8))),
+    REFERENCE: ("", (("referent", OBJECT),), ()),
+    "java/lang/ref/SoftReference": (REFERENCE, (), ()),
+    "java/lang/ref/WeakReference": (REFERENCE, (), ()),
+    "java/lang/ref/FinalReference": (REFERENCE, (), ()),
+    "java/lang/ref/PhantomReference": (REFERENCE, (), ()),
+}
+
+_TYPE = type.__dict__
+_GETTERS = GetSetDescriptorType, MemberDescriptorType
+
+
+def dump_heap(fd: int, /) -> tuple[int, int]:
+    os.fstat(fd)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        dump = Dump(fd)
+        dump.write()
+        return dump.objects, dump.written
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def mro(kind: type) -> tuple[type, ...]:
+    found: tuple[type, ...] = _TYPE["__mro__"].__get__(kind) or ()
+    return found
+
+
+def namespace(kind: type) -> dict[object, object]:
+    """Its own `__dict__`, the very object."""
+    [found] = gc.get_referents(_TYPE["__dict__"].__get__(kind))
+    assert isinstance(found, dict)
+    return found
+
+
+def base_of(kind: type) -> type | None:
+    found: type | None = _TYPE["__base__"].__get__(kind)
+    return found
+
+
+def is_heap(kind: type) -> bool:
+    return bool(_TYPE["__flags__"].__get__(kind) & 1 << 9)
+
+
+def own_dict(thing: object, kinds: dict[int, object]) -> dict[object, object] | None:
+    """Its `__dict__`, which is made if it was not there yet. `kinds`: what gives it, by the id of the class."""
+    kind = type(thing)
+    if id(kind) not in kinds:
+        line = (namespace(each).get("__dict__") for each in mro(kind))
+        kinds[id(kind)] = next((each for each in line if type(each) in _GETTERS), None)
+    found = kinds[id(kind)]
+    if found is None:
+        return None
+    try:
+        own = found.__get__(thing, kind)  # type: ignore[attr-defined]
+    except (AttributeError, TypeError):
+        return None
+    return own if type(own) is dict else None
+
+
+def slots(kind: type) -> list[tuple[str, MemberDescriptorType]]:
+    """The `__slots__` of a class of Python code."""
+    if not is_heap(kind):
+        return []
+    return [(str(name), each) for name, each in namespace(kind).items() if type(each) is MemberDescriptorType]
+
+
+class Dump:
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.written = self.objects = self.serial = 0
+        self.next = OURS
+        self.out = bytearray()  # whole records
+        self.segment = bytearray()
+        self.names: dict[str, int] = {}
+        self.loads: dict[int, int] = {}  # serial number of each class
+        self.fields: dict[int, list[tuple[str, int, MemberDescriptorType | None]]] = {}  # of a class, its own
+        self.ours: dict[str, int] = {}
+        self.frames: list[tuple[int, FrameType, int, int, int]] = []  # ident, frame, thread, depth, class
+        self.threads: dict[int, int] = {}
+        self.there: dict[int, object] = {}
+        self.dicts: dict[int, object] = {}
+
+    # -- the file
+
+    def flush(self) -> None:
+        view = memoryview(self.out)
+        while view:
+            count = os.write(self.fd, view)
+            self.written += count
+            view = view[count:]
+        view.release()
+        self.out = bytearray()
+
+    def record(self, tag: int, body: bytes | bytearray) -> None:
+        if self.segment:
+            segment, self.segment = self.segment, bytearray()
+            self.record(0x1C, segment)
+        self.out += pack(">BII", tag, 0, len(body))
+        self.out += body
+        if len(self.out) > ROOM:
+            self.flush()
+
+    def part(self, *parts: bytes | bytearray) -> None:
+        for each in parts:
+            self.segment += each
+        if len(self.segment) > ROOM:
+            segment, self.segment = self.segment, bytearray()
+            self.record(0x1C, segment)
+
+    def new(self) -> int:
+        self.next += 1
+        return self.next
+
+    def name(self, text: str) -> int:
+        found = self.names.get(text)
+        if found is None:
+            found = self.names[text] = self.new()
+            self.record(0x01, pack(">Q", found) + text.encode("utf-8", "backslashreplace"))
+        return found
+
+    def id(self, thing: object) -> int:
+        """0 for what has been made since."""
+        return id(thing) if id(thing) in self.there else 0
+
+    # -- all of it
+
+    def write(self) -> None:
+        self.find()
+        self.out += b"JAVA PROFILE 1.0.2\0" + pack(">IQ", 8, time.time_ns() // 1_000_000)
+        for name in OWN:
+            self.ours[name] = self.new()
+            self.load(self.ours[name], name)
+        classes = [thing for thing in self.there.values() if issubclass(type(thing), type)]
+        for kind in classes:
+            self.declare(kind)  # type: ignore[arg-type]
+        self.stacks()
+        for name, (base, fields, numbers) in OWN.items():
+            statics = [(self.name(each), INT, value) for each, value in numbers]
+            inherited = OWN[base][1] if base else ()
+            own = [(each, kind, None) for each, kind in fields]
+            size = sum(SIZES[kind] for _, kind in (*fields, *inherited, *BUILTIN[object]))
+            self.describe(self.ours[name], self.ours[base] if base else id(object), size, statics, own)
+            self.part(pack(">BQ", 0x05, self.ours[name]))
+        for kind in classes:
+            self.klass(kind)  # type: ignore[arg-type]
+        for thing in self.there.values():
+            if not issubclass(type(thing), type):
+                self.instance(thing)
+        self.roots()
+        self.record(0x2C, b"")
+        self.flush()
+
+    def find(self) -> None:
+        """Every object; from here on all of them stay."""
+        there = self.there
+        for thing in census.objects():
+            there[id(thing)] = thing
+        kept = [each for each in self.__dict__.values() if type(each) in (dict, list, bytearray)]
+        own = {id(self), id(self.__dict__), id(kept), *map(id, kept)}
+        classes: dict[int, type] = {id(object): object}
+        todo: list[type] = [object]
+        while todo:
+            kind = todo.pop()
+            for each in (kind, *mro(kind), namespace(kind)):
+                there.setdefault(id(each), each)
+            derived: list[type] = type.__subclasses__(kind)
+            todo += [each for each in derived if id(each) not in classes]
+            classes.update((id(each), each) for each in derived)
+        for thing in list(there.values()):
+            if not issubclass(type(thing), type) and (attributes := own_dict(thing, self.dicts)) is not None:
+                there.setdefault(id(attributes), attributes)
+        for key in own:
+            there.pop(key, None)
+
+    # -- classes
+
+    def load(self, id: int, name: str) -> int:
+        self.serial += 1
+        self.loads[id] = self.serial
+        self.record(0x02, pack(">IQIQ", self.serial, id, 1, self.name(name)))
+        return self.serial
+
+    def declare(self, kind: type) -> None:
+        found: list[tuple[str, int, MemberDescriptorType | None]]
+        found = [(name, each, None) for name, each in BUILTIN.get(kind, ())]
+        found += [(name, OBJECT, slot) for name, slot in slots(kind)]
+        base = base_of(kind)
+        if has_dict(kind) and not (base and has_dict(base)):
+            found.append(("__dict__", OBJECT, None))
+        self.fields[id(kind)] = found
+        for name, _, _ in found:
+            self.name(name)
+        for key in list(namespace(kind)):
+            if type(key) is str:
+                self.name(key)
+        self.load(id(kind), MAPPED.get(kind) or full_name(kind))
+
+    def all_fields(self, kind: type) -> list[tuple[str, int, MemberDescriptorType | None]]:
+        found: list[tuple[str, int, MemberDescriptorType | None]] = []
+        each: type | None = kind
+        while each is not None:
+            found += self.fields[id(each)]
+            each = base_of(each)
+        return found
+
+    def describe(
+        self,
+        id: int,
+        base: int,
+        size: int,
+        statics: Sequence[tuple[int, int, int]],
+        fields: Sequence[tuple[str, int, object]],
+    ) -> None:
+        rows = [pack(">QB", self.name(name), kind) for name, kind, _ in fields]
+        self.part(
+            pack(">BQI6QIHH", 0x20, id, 1, base, 0, 0, 0, 0, 0, size, 0, len(statics)),
+            *(pack(f">QB{WIDTHS[kind]}", name, kind, value) for name, kind, value in statics),
+            pack(">H", len(rows)),
+            *rows,
+        )
+
+    def klass(self, kind: type) -> None:
+        own = namespace(kind)
+        references = [each for each in census.references(kind) if id(each) in self.there]
+        fixed: list[tuple[str, int, int]] = [
+            ("__size__", LONG, census.size_of(kind)),
+            ("__refcount__", INT, references_to(kind)),
+            ("__class__", OBJECT, id(type(kind))),
+            ("__dict__", OBJECT, id(own)),
+            ("__bases__", OBJECT, self.id(_TYPE["__bases__"].__get__(kind))),
+            ("__mro__", OBJECT, self.id(mro(kind))),
+        ]
+        for name, _, _ in fixed:
+            self.name(name)
+        statics = [(self.name(name), each, value) for name, each, value in fixed]
+        statics.append((self.name("__referents__"), OBJECT, self.array(id(kind) | 4, map(self.id, references))))
+        taken = {name for name, _, _ in fixed} | {"__referents__"}
+        for key, value in list(own.items())[:65000]:
+            if type(key) is str and key not in taken:
+                statics.append((self.name(key), OBJECT, self.id(value)))
+        base = base_of(kind)
+        size = sum(SIZES[each] for _, each, _ in self.all_fields(kind))
+        self.describe(id(kind), id(base) if base else 0, size, statics, self.fields[id(kind)])
+        self.objects += 1
+
+    # -- objects
+
+    def array(self, id: int, items: Iterable[int]) -> int:
+        found = list(items)[:LONGEST]
+        if not found:
+            return 0
+        self.part(
+            pack(">BQIIQ", 0x22, id, 1, len(found), self.ours["[Ljava/lang/Object;"]), pack(f">{len(found)}Q", *found)
+        )
+        return id
+
+    def raw(self, id: int, data: bytes | bytearray) -> int:
+        self.part(pack(">BQIIB", 0x23, id, 1, len(data), BYTE), data)
+        return id
+
+    def contents(self, thing: object) -> tuple[dict[str, int | float], list[object]]:
+        """The values of a builtin class's own fields, and what these refer to."""
+        first, second = id(thing) | 1, id(thing) | 2
+        kind = type(thing)
+        if issubclass(kind, str):
+            text = str.__str__(thing)
+            try:
+                return {"value": self.raw(first, text.encode("latin-1")), "coder": 0}, []
+            except UnicodeEncodeError:
+                return {"value": self.raw(first, text.encode("utf-16-le", "surrogatepass")), "coder": 1}, []
+        if issubclass(kind, int):
+            number = int.__int__(thing)  # type: ignore[arg-type]
+            if -(1 << 63) <= number < 1 << 63:
+                return {"value": number, "large": 0}, []
+            return {
+                "value": 0,
+                "large": self.raw(first, number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)),
+            }, []
+        if issubclass(kind, float):
+            return {"value": float.__float__(thing)}, []  # type: ignore[arg-type]
+        if issubclass(kind, complex):
+            value = complex.__complex__(thing)  # type: ignore[arg-type]
+            return {"real": value.real, "imag": value.imag}, []
+        if issubclass(kind, (bytes, bytearray)):
+            return {"value": self.raw(first, bytes(memoryview(thing)))}, []  # type: ignore[arg-type]
+        if issubclass(kind, dict):
+            pairs: list[tuple[object, object]] = list(dict.items(thing))  # type: ignore[arg-type]
+            keys, values = [key for key, _ in pairs], [value for _, value in pairs]
+            found = {"keys": self.array(first, map(self.id, keys)), "values": self.array(second, map(self.id, values))}
+            return dict(found), [*keys, *values]
+        for base in (list, tuple, set, frozenset):
+            if issubclass(kind, base):
+                items: list[object] = list(base.__iter__(thing))  # type: ignore[arg-type]
+                return {"items": self.array(first, map(self.id, items))}, items
+        return {}, []
+
+    def instance(self, thing: object) -> None:
+        kind = type(thing)
+        known: dict[str, int | float]
+        known, named = self.contents(thing)
+        own = own_dict(thing, self.dicts)
+        values: list[int | float] = []
+        if own is not None:
+            named += [own, *own.values()]  # the object may have them as well
+        fields = self.all_fields(kind)
+        for name, _, slot in fields:
+            if slot is not None:
+                value = member(slot, thing)
+                named.append(value)
+                values.append(0 if value is MISSING else self.id(value))
+            elif name == "__dict__":
+                values.append(0 if own is None else self.id(own))
+            elif name == "__size__":
+                values.append(census.size_of(thing))
+            elif name == "__refcount__":
+                values.append(references_to(thing))
+            elif name == "__referents__":
+                values.append(self.array(id(thing) | 4, self.rest(thing, named)))
+            else:
+                values.append(known.get(name, 0))
+        body = pack(f">{''.join(WIDTHS[each] for _, each, _ in fields)}", *values)
+        self.part(COMMON.pack(0x21, id(thing), 1, id(kind), len(body)), body)
+        self.objects += 1
+
+    def rest(self, thing: object, named: Iterable[object]) -> list[int]:
+        """What is in no field."""
+        taken: dict[int, int] = {id(type(thing)): 1}
+        for each in named:
+            taken[id(each)] = taken.get(id(each), 0) + 1
+        left = []
+        for each in census.references(thing):
+            if taken.get(id(each)):
+                taken[id(each)] -= 1
+            elif id(each) in self.there:
+                left.append(id(each))
+        return left
+
+    # -- roots
+
+    def stacks(self) -> None:
+        self.record(0x05, pack(">III", 1, 0, 0))
+        modules: dict[str, int] = {}
+        empty = self.name("")
+        for number, (ident, top) in enumerate(sys._current_frames().items(), 1):
+            self.threads[ident] = number
+            frames, depth, frame = [], 0, skip_own(top)
+            while frame is not None:
+                module = str(frame.f_globals.get("__name__", "?"))
+                if module not in modules:
+                    modules[module] = self.new()
+                    self.load(modules[module], module)
+                code = frame.f_code
+                method, file, id = self.name(code.co_qualname), self.name(code.co_filename), self.new()
+                serial = self.loads[modules[module]]
+                self.record(0x04, pack(">QQQQIi", id, method, empty, file, serial, frame.f_lineno or 0))
+                frames.append(id)
+                self.frames.append((ident, frame, number, depth, modules[module]))
+                frame, depth = frame.f_back, depth + 1
+            body = pack(f">III{len(frames)}Q", 1 + number, number, len(frames), *frames)
+            self.record(0x05, body)
+        size = sum(SIZES[kind] for _, kind in BUILTIN[object])
+        for each in modules.values():
+            self.describe(each, id_of_object(), size, (), ())
+
+    def roots(self) -> None:
+        roots: list[object] = [sys.modules]
+        threading = sys.modules.get("threading")
+        active = {} if threading is None else dict(threading._active)
+        for ident, number in self.threads.items():
+            thread = active.get(ident)
+            own = (own_dict(thread, self.dicts) or {}) if thread is not None else {}
+            native_id = own.get("_native_id")
+            body = pack(
+                ">QQqqqiQ",
+                self.id(own.get("_name")),
+                self.id(thread) if thread is not None else 0,
+                ident,
+                native_id if isinstance(native_id, int) else 0,
+                0,
+                0,
+                0,
+            )
+            instance = self.new()
+            self.part(COMMON.pack(0x21, instance, 1, self.ours["java/lang/Thread"], len(body)), body)
+            self.part(pack(">BQII", 0x08, instance, number, 1 + number))
+        for _, frame, number, depth, _ in self.frames:
+            for value in census.variables_of(frame):
+                if self.id(value):
+                    self.part(pack(">BQII", 0x03, id(value), number, depth))
+                    roots.append(value)
+        for thing in self.there.values():
+            if issubclass(type(thing), type) and not is_heap(thing):  # type: ignore[arg-type]
+                self.part(pack(">BQ", 0x05, id(thing)))
+                roots.append(thing)
+        self.part(pack(">BQQ", 0x01, id(sys.modules), id(sys.modules)))
+        met: set[int] = set()
+        self.follow(roots, met)
+        for thing in self.there.values():
+            if id(thing) not in met:
+                self.part(pack(">BQQ", 0x01, id(thing), id(thing)))
+                self.follow([thing], met)
+
+    def follow(self, todo: list[object], met: set[int]) -> None:
+        while todo:
+            thing = todo.pop()
+            if id(thing) in self.there and id(thing) not in met:
+                met.add(id(thing))
+                todo += census.references(thing)
+                todo.append(type(thing))
+
+
+MISSING = object()
+
+
+def member(slot: MemberDescriptorType, thing: object) -> object:
+    try:
+        return slot.__get__(thing, type(thing))
+    except AttributeError:
+        return MISSING
+
+
+def id_of_object() -> int:
+    return id(object)
+
+
+def references_to(thing: object) -> int:
+    """Without those of the twin: its table's, and its calls'."""
+    return max(1, min(sys.getrefcount(thing) - 4, (1 << 31) - 1))
+
+
+def has_dict(kind: type) -> bool:
+    return bool(_TYPE["__dictoffset__"].__get__(kind))
+
+
+def full_name(kind: type) -> str:
+    """`module.Outer.Inner`; of the builtins without their module."""
+    try:
+        module = _TYPE["__module__"].__get__(kind)
+    except AttributeError:
+        module = ""
+    qualified = str(_TYPE["__qualname__"].__get__(kind))
+    return qualified if type(module) is not str or module in ("", "builtins") else f"{module}.{qualified}"
+
+
+def skip_own(frame: FrameType | None) -> FrameType | None:
+    """The first frame that is not the twin's."""
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return frame
