@@ -10,7 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from vmscope.attach.listener import Listener
     from vmscope.flags import Flags
     from vmscope.memory.region import Region
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
         running: bool
         region: Region | None
         reason: str
-        listener: Listener | None
+        attach_path: str | None
         attach_reason: str
         flags: Flags
 
@@ -45,7 +44,7 @@ class Status:
         self.running = vm.running
         self.path = None if region is None or region.file is None else region.file.path
         self.reason = vm.reason
-        self.attach_path = None if vm.listener is None else vm.listener.path
+        self.attach_path = vm.attach_path
         self.attach_reason = vm.attach_reason
         self.capacity = 0 if region is None else region.capacity
         self.used = 0 if region is None else region.mirror.used

@@ -11,11 +11,10 @@ from _thread import RLock
 
 from vmscope import __version__, later, native
 from vmscope import flags as vm_flags
-from vmscope.attach.listener import Listener
 from vmscope.counters import identity
 from vmscope.counters.registry import REGISTRY
 from vmscope.counters.standard import Standard
-from vmscope.errors import DiskFull, ListenerError, OptionError, VMScopeError
+from vmscope.errors import DiskFull, OptionError, VMScopeError
 from vmscope.memory.region import Region
 
 TYPE_CHECKING = False
@@ -38,7 +37,8 @@ class VirtualMachine:
         self.unsaved = ""  # why a save that was asked for failed
         self._parents: Region | None = None  # in a forked child, until it makes its own
         self.reason = self.attach_reason = "vmscope.start() was not called"
-        self.listener: Listener | None = None
+        self.listener: native.Listener | None = None
+        self.attach_path: str | None = None
         self.flags: Flags = vm_flags.Flags()
         self._inherited = 0  # how many agents of the environment's have been loaded
         self._armed = False
@@ -173,6 +173,8 @@ class VirtualMachine:
         region = self._make_region()
         if region is not None:
             self._open(region)
+        if self.listener is not None:
+            self.listener.settle()
 
     def _listen(self) -> None:
         """Opens the socket for clients: before the region, which says whether there is one."""
@@ -180,11 +182,27 @@ class VirtualMachine:
         if self.flags.on("DisableAttachMechanism"):
             self.attach_reason = "switched off by -XX:+DisableAttachMechanism"
             return
+        path = f"/tmp/.java_pid{os.getpid()}"  # whatever TMPDIR says: the JDK's tools look nowhere else
+        listener = native.Listener(_serve)
         try:
-            self.listener = Listener(_serve, handshake=not self.flags.on("ReduceSignalUsage"))
-        except (ListenerError, MemoryError, RuntimeError) as error:
-            self.attach_reason = str(error) or "no memory for the listener"
+            listener.open(os.fsencode(path), os.fsencode(f"{path}.tmp"))
+        except (OSError, MemoryError, RuntimeError) as error:
+            from vmscope.attach.listener import refusal
+
+            self.attach_reason = str(refusal(error, path))
             self._log("debug", "no socket to attach to: %s", self.attach_reason)
+            return
+        self.listener, self.attach_path = listener, path
+        if not self.flags.on("ReduceSignalUsage"):
+            native.take_attach_signal()
+
+    def _stop_listening(self, *, last: bool) -> None:
+        listener, self.listener, self.attach_path = self.listener, None, None
+        if listener is not None:
+            self.attach_reason = "vmscope.stop() was called"
+            if not last:
+                native.leave_attach_signal()
+            listener.close(_STOP_TIMEOUT, last)
 
     def _make_region(self) -> Region | None:
         self.reason = ""
@@ -284,10 +302,7 @@ class VirtualMachine:
     def _stop(self, *, last: bool = False) -> None:
         if self.running:
             self.running = False
-            listener, self.listener = self.listener, None
-            if listener is not None:
-                listener.close(last=last)
-            self.attach_reason = "vmscope.stop() was called"
+            self._stop_listening(last=last)
             region, self.region = self.region, None
             if self._standard is not None:
                 self._standard.rest(last=bool(self._save_path()))
@@ -346,7 +361,7 @@ class VirtualMachine:
         self._parents, self.region = self.region, None
         if self._parents is not None and self._parents.file is not None:
             self._parents.file.abandon()
-        self.listener = None
+        self.listener = self.attach_path = None
         if not self.running:
             return
         if self._standard is not None:
@@ -413,7 +428,7 @@ def _serve(call: native.Call) -> None:
     """Nobody whom no client asks pays for the commands."""
     from vmscope.commands import operations
 
-    operations.serve(call)
+    later.without_collection(lambda: operations.serve(call))
 
 
 VM = VirtualMachine()

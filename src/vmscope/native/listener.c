@@ -446,11 +446,14 @@ listener_open(PyObject *object, PyObject *args)
     self->closed = 0;
     self->held[0] = self->fd;
     self->held_count = 1;
-    if (vmscope_thread_start(&self->servant) < 0 || vmscope_thread_start(&self->talker) < 0) {
+    self->unsettled = 1;
+    int failed = vmscope_thread_start(&self->talker) < 0 || vmscope_thread_start(&self->servant) < 0;
+    self->unsettled = 0;
+    if (failed) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         self->closed = 1;
-        (void)vmscope_thread_stop(&self->servant, FOREVER);
+        (void)vmscope_thread_stop(&self->talker, FOREVER);
         vmscope_unlink_socket();
         close(self->held[0]);
         self->held_count = 0;
@@ -458,6 +461,13 @@ listener_open(PyObject *object, PyObject *args)
         PyErr_Restore(type, value, traceback);
         return NULL;
     }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+listener_settle(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    vmscope_settle((Listener *)object);
     Py_RETURN_NONE;
 }
 
@@ -502,6 +512,7 @@ listener_connections(PyObject *object, void *Py_UNUSED(closure))
 static PyMethodDef listener_methods[] = {
     {"open", listener_open, METH_VARARGS,
      "open(path, temporary): makes the socket and starts to serve it. OSError where that cannot be."},
+    {"settle", listener_settle, METH_NOARGS, "After open: takes the socket out of the program's descriptors."},
     {"close", listener_close, METH_VARARGS,
      "close(timeout, last=False): takes the socket away; False where a command has not ended in so many ns. At the `last`\n"
      "moment of the process a thread that only sleeps is not waited for."},

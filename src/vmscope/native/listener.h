@@ -68,7 +68,8 @@ typedef struct {
     size_t queued; /* of MAX_QUEUED */
     int serving;   /* a command runs */
     int closed;
-    int ready; /* the talker has a table of its own, or has done without */
+    int ready;    /* the talker has a table of its own, or has done without */
+    int unsettled; /* the start does not wait for that */
 
     int fd; /* the socket; -1: none. As those of the connections, in the table of the talker while it runs */
     int shared_files; /* this kernel gives a thread no table of its own */
@@ -94,6 +95,10 @@ int vmscope_name_socket(const char *path, const char *temporary);
 /* -- talker.c ------------------------------------------------------------------------------------- */
 
 void vmscope_talk(PyObject *listener);
+
+/* Waits until the talker has the descriptors, and closes them in the caller's table. */
+void vmscope_settle(Listener *self);
+
 extern const ThreadHooks vmscope_talker_hooks;
 
 /* With the mutex held: the request and the reply are done with; the descriptor is closed by the talker alone. */

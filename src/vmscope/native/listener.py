@@ -182,6 +182,9 @@ class Listener(Thread):
         self._owner = os.getpid()
         return made
 
+    def settle(self) -> None:
+        """Nothing: the descriptors are the program's."""
+
     def close(self, timeout: int, last: bool = False, /) -> bool:
         """Takes the socket away; False where a command has not ended in so many ns."""
         if self.closed:

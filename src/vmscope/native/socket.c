@@ -62,15 +62,20 @@ is_taken(void)
     return taken;
 }
 
-/* Binds the socket to its first name and listens. 0, or -1 with errno. */
+/* Binds the socket to its first name, closed to others, and listens. 0, or -1 with errno. */
 static int
 bind_temporary(int fd, struct stat *found)
 {
-    (void)unlink(temporary_name.sun_path); /* a former process's of this pid, that was killed between two steps */
-    return fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&temporary_name, sizeof temporary_name) < 0 ||
-                   listen(fd, BACKLOG) < 0 || lstat(temporary_name.sun_path, found) < 0
-               ? -1
-               : 0;
+    const struct sockaddr *name = (struct sockaddr *)&temporary_name;
+    if (fchmod(fd, 0600) < 0) {
+        return -1;
+    }
+    int bound = bind(fd, name, sizeof temporary_name);
+    if (bound < 0 && errno == EADDRINUSE && unlink(temporary_name.sun_path) == 0) {
+        /* it was a former process's of this pid, which was killed between two steps */
+        bound = bind(fd, name, sizeof temporary_name);
+    }
+    return bound < 0 || listen(fd, BACKLOG) < 0 || lstat(temporary_name.sun_path, found) < 0 ? -1 : 0;
 }
 
 int

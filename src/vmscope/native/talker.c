@@ -560,10 +560,9 @@ paused(PyObject *owner)
 }
 
 /* The program's table has them until the talker has a copy. */
-static void
-launched(PyObject *owner)
+void
+vmscope_settle(Listener *self)
 {
-    Listener *self = (Listener *)owner;
     struct timespec deadline;
     Py_BEGIN_ALLOW_THREADS
     clock_gettime(CLOCK_MONOTONIC, &deadline);
@@ -576,6 +575,15 @@ launched(PyObject *owner)
     }
     pthread_mutex_unlock(&self->mutex);
     Py_END_ALLOW_THREADS
+}
+
+static void
+launched(PyObject *owner)
+{
+    Listener *self = (Listener *)owner;
+    if (!self->unsettled) {
+        vmscope_settle(self);
+    }
 }
 
 /* In a forked child: what it has of them goes, and nobody is told, for the parent has them too. */
