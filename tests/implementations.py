@@ -12,9 +12,11 @@ from vmscope.native import (
     collector,
     dispatch,
     dump,
+    frames,
     gate,
     histogram,
     later,
+    listener,
     locks,
     mirror,
     picture,
@@ -30,6 +32,7 @@ from vmscope.native import (
 _PARTS = (
     *(slots, histogram, thread, later, mirror, collector, dispatch),
     *(gate, locks, states, picture, tally, tasks, tracked, census, dump, walk),
+    *(frames, listener),
 )
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",
