@@ -108,6 +108,7 @@ def answers(code: str, *arguments: str, options: Sequence[str] = (), cwd: Path |
 # -- system calls that are refused ----------------------------------------------------------------
 
 _CALLS = {"x86_64": (0xC000003E, 257, 265), "aarch64": (0xC00000B7, 56, 37)}  # audit arch, openat, linkat
+_CLOSE_RANGE = 436  # everywhere
 _O_TMPFILE = 0o20000000  # without the O_DIRECTORY that os.O_TMPFILE includes
 
 
@@ -115,10 +116,10 @@ def can_refuse() -> bool:
     return sys.platform == "linux" and platform.machine() in _CALLS
 
 
-def refuse(*, tmpfile: int = 0, link: int = 0) -> None:
-    """From now on the kernel answers open with O_TMPFILE, or link, with these errnos in this process.
+def refuse(*, tmpfile: int = 0, link: int = 0, close_range: int = 0) -> None:
+    """From now on the kernel answers open with O_TMPFILE, link, or close_range, with these errnos in this process.
 
-    EOPNOTSUPP and EPERM are what file systems say that have neither.
+    EOPNOTSUPP and EPERM are what file systems say that have neither of the first two; ENOSYS a kernel before 5.9.
     """
     arch, openat, linkat = _CALLS[platform.machine()]
 
@@ -138,6 +139,8 @@ def refuse(*, tmpfile: int = 0, link: int = 0) -> None:
         program += load(0) + skip_unless(equal, openat, 3) + refused
     if link:
         program += load(0) + skip_unless(equal, linkat, 1) + fail(link)
+    if close_range:
+        program += load(0) + skip_unless(equal, _CLOSE_RANGE, 1) + fail(close_range)
     program += struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000)  # SECCOMP_RET_ALLOW
 
     instructions = ctypes.create_string_buffer(program, len(program))

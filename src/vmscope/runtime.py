@@ -67,6 +67,8 @@ class VirtualMachine:
             self.running = True
             try:
                 self._start(command)
+                if self.listener is not None:
+                    self.listener.settle()
             except BaseException:
                 self._stop()
                 raise
@@ -173,8 +175,6 @@ class VirtualMachine:
         region = self._make_region()
         if region is not None:
             self._open(region)
-        if self.listener is not None:
-            self.listener.settle()
 
     def _listen(self) -> None:
         """Opens the socket for clients: before the region, which says whether there is one."""
@@ -390,6 +390,8 @@ class VirtualMachine:
                     region = self._make_region()
                     if region is not None:
                         self._open(region)
+                if self.listener is not None:
+                    self.listener.settle()
             finally:
                 self._silent = silent
                 self._lock.release()
@@ -425,10 +427,14 @@ class VirtualMachine:
 
 
 def _serve(call: native.Call) -> None:
+    later.without_collection(lambda: _answer(call))
+
+
+def _answer(call: native.Call) -> None:
     """Nobody whom no client asks pays for the commands."""
     from vmscope.commands import operations
 
-    later.without_collection(lambda: operations.serve(call))
+    operations.serve(call)
 
 
 VM = VirtualMachine()

@@ -459,7 +459,8 @@ def test_10000_malformed_requests(start: Callable[..., Serving]) -> None:
     assert serving.ask() == REPLY
     serving.settle()
     gc.collect()
-    assert resident() - before < 1000, "kB"
+    if "ASAN_OPTIONS" not in os.environ:  # a sanitizer keeps what was freed
+        assert resident() - before < 1000, "kB"
     assert len(os.listdir("/proc/self/fd")) == files
 
 

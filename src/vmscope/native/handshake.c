@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #define PREFIX ".attach_pid"
+#define ECHO 10000000000 /* ns after a request in which another client's may come, whose file has gone with the first's */
 
 _Atomic pid_t vmscope_handshake_thread;
 static _Atomic int asked;
+static _Atomic int64_t last_asked; /* CLOCK_MONOTONIC, ns; 0: never */
 
 int
 vmscope_handshake_asked(void)
@@ -50,17 +52,25 @@ has_request(const char *folder)
     return lstat(path, &found) == 0 && (found.st_uid == geteuid() || found.st_uid == 0);
 }
 
+static int
+is_echo(void)
+{
+    int64_t last = atomic_load(&last_asked);
+    return last != 0 && vmscope_now() - last < ECHO;
+}
+
 static void
 on_quit(int signum)
 {
     int saved_errno = errno;
     if (has_request("") || has_request("/tmp/")) {
+        atomic_store(&last_asked, vmscope_now());
         atomic_store(&asked, 1);
         pid_t thread = atomic_load(&vmscope_handshake_thread);
         if (thread != 0) { /* else it is about to start, and will look */
             (void)syscall(SYS_tgkill, getpid(), thread, VMSCOPE_WAKE_SIGNAL);
         }
-    } else {
+    } else if (!is_echo()) {
         vmscope_end_region();
         vmscope_unlink_socket();
         (void)signal(signum, SIG_DFL);

@@ -358,8 +358,10 @@ serve(PyObject *owner)
                 continue;
             }
             run(self, connection);
-            if (getpid() != pid) { /* what ran has forked, and this is the child: its only thread ends here */
-                return;
+            if (getpid() != pid) { /* what ran has forked, and this is the child, whose only thread this was */
+                vmscope_end_region();
+                vmscope_unlink_socket();
+                exit(0);
             }
             complete(self, connection);
         }

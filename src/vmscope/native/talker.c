@@ -570,7 +570,9 @@ vmscope_settle(Listener *self)
     pthread_mutex_lock(&self->mutex);
     while (!self->ready && pthread_cond_timedwait(&self->changed, &self->mutex, &deadline) != ETIMEDOUT) {
     }
-    if (self->ready && !self->shared_files) {
+    if (self->ready && self->shared_files) {
+        self->held_count = 0; /* they are the same */
+    } else if (self->ready) {
         close_held(self);
     }
     pthread_mutex_unlock(&self->mutex);
