@@ -140,10 +140,6 @@ class DiskFull(RegionFileError):
     """The file system or the user's quota has no room for the region: the one of these that deserves a warning."""
 
 
-class ListenerError(VMScopeError, OSError):
-    """This process can have no socket for clients to attach to; all else goes on."""
-
-
 # -- this process's own counters ------------------------------------------------------------------
 
 

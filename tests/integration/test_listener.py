@@ -268,7 +268,7 @@ before = seen()
         for _ in range(5):
             assert VERSION.match(ask(child.pid))
         assert child.ask("seen() == before") == "True"
-    assert child.ask("len(sys._current_frames())") == "1"
+    wait_for(lambda: child.ask("len(sys._current_frames())") == "1", "the thread of commands has a state left")
 
 
 @C_ONLY
@@ -638,7 +638,7 @@ registry.register(registry.Command("Test.fd", "", read))
     assert child.ask(f"exec({code!r})") == "None"
     answer = ask(child.pid, "jcmd", "Test.fd")
     assert answer == f"0\n{os.readlink(f'/proc/{child.pid}/fd/1')}"
-    assert child.ask("len(sys._current_frames())") == "1"
+    wait_for(lambda: child.ask("len(sys._current_frames())") == "1", "the thread of commands has a state left")
     assert child.stop() == 0
     assert not path_of(child.pid).exists()
 

@@ -300,7 +300,7 @@ def test_silent_clients_hold_up_nobody(start: Callable[..., Serving]) -> None:
         silent[3].sendall(b"1\0jc")
         begin = time.monotonic()
         assert serving.ask() == REPLY
-        assert time.monotonic() - begin < 10, "some made room after a second each at the most"
+        assert time.monotonic() - begin < PATIENCE, "some made room after a second each at the most"
         assert serving.listener.connections <= PLACES
     serving.settle()
 
@@ -311,7 +311,7 @@ def test_a_silent_client_has_so_much_time(start: Callable[..., Serving]) -> None
         client.sendall(b"1\0")
         begin = time.monotonic()
         assert read(client) == b""
-        assert 9 < time.monotonic() - begin < 20
+        assert 5 < time.monotonic() - begin < 2 * PATIENCE
     serving.settle()
 
 
@@ -371,7 +371,7 @@ def test_a_client_that_leaves_too_much_unread(start: Callable[..., Serving]) -> 
         client.sendall(version_1("too much"))
         begin = time.monotonic()
         assert serving.ask() == REPLY, "after the other one has had its 10 seconds"
-        assert 9 < time.monotonic() - begin < 25
+        assert 5 < time.monotonic() - begin < 2 * PATIENCE
         assert len(errors) == 1
         assert len(read(client)) < 40 << 20
     serving.settle()
