@@ -51,7 +51,10 @@ def answer(**found):
 
 
 # What a child that becomes another user must have imported before: it may be unable to enter the package's folder.
-PRELOAD = ("json", "subprocess", "vmscope.overview", "vmscope.runtime", "vmscope.memory._file", "vmscope.memory._stale", "tests.sandbox")
+PRELOAD = (
+    *("json", "subprocess", "vmscope.overview", "vmscope.runtime"),
+    *("vmscope.memory._file", "vmscope.memory._stale", "tests.sandbox"),
+)
 
 
 def program(code: str) -> str:
