@@ -353,7 +353,8 @@ print(seen(), len(os.listdir("/proc/self/task")))
 interpreters.destroy(made)
 """
     )
-    assert environment.run("-c", code) == (0, "True 3\n", ""), "the mirror's thread and the sampler's, as without"
+    threads = "the main one, the mirror, the sampler and the two of the listener, as without"
+    assert environment.run("-c", code) == (0, "True 5\n", ""), threads
 
 
 def test_a_bare_fork_harms_nobody(environment: Environment) -> None:
