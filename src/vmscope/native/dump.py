@@ -10,22 +10,19 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import time
 from struct import Struct, pack
 from types import GetSetDescriptorType, MemberDescriptorType
 
 from vmscope.native import census
+from vmscope.native.hprof import BYTE, DOUBLE, INT, LONG, OBJECT, SIZES, WIDTHS, Hprof
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from types import FrameType
 
 __all__ = ["dump_heap"]
 
-OBJECT, DOUBLE, BYTE, INT, LONG = 2, 7, 8, 10, 11
-WIDTHS = {OBJECT: "Q", DOUBLE: "d", BYTE: "b", INT: "i", LONG: "q"}
-SIZES = {OBJECT: 8, DOUBLE: 8, BYTE: 1, INT: 4, LONG: 8}
 MAPPED = {object: "java/lang/Object", type: "java/lang/Class", str: "java/lang/String"}
 
 # What the classes of the interpreter add to their bases': name and type of each field.
@@ -45,9 +42,6 @@ BUILTIN: dict[type, Fields] = {
     dict: (("keys", OBJECT), ("values", OBJECT)),
 }
 COMMON = Struct(">BQIQI")
-OURS = 1 << 60  # ids of what is in the dump alone
-ROOM = 1 << 20
-LONGEST = (1 << 32) // 8 - 64
 REFERENCE = "java/lang/ref/Reference"
 OWN: dict[str, tuple[str, Fields, tuple[tuple[str, int], ...]]] = {  # classes of ours: base, fields, numbers in it
     "[Ljava/lang/Object;": ("", (), ()),
@@ -123,59 +117,16 @@ def slots(kind: type) -> list[tuple[str, MemberDescriptorType]]:
     return [(str(name), each) for name, each in namespace(kind).items() if type(each) is MemberDescriptorType]
 
 
-class Dump:
+class Dump(Hprof):
     def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.written = self.objects = self.serial = 0
-        self.next = OURS
-        self.out = bytearray()  # whole records
-        self.segment = bytearray()
-        self.names: dict[str, int] = {}
-        self.loads: dict[int, int] = {}  # serial number of each class
+        super().__init__(fd)
+        self.objects = 0
         self.fields: dict[int, list[tuple[str, int, MemberDescriptorType | None]]] = {}  # of a class, its own
         self.ours: dict[str, int] = {}
         self.frames: list[tuple[int, FrameType, int, int, int]] = []  # ident, frame, thread, depth, class
         self.threads: dict[int, int] = {}
         self.there: dict[int, object] = {}
         self.dicts: dict[int, object] = {}
-
-    # -- the file
-
-    def flush(self) -> None:
-        view = memoryview(self.out)
-        while view:
-            count = os.write(self.fd, view)
-            self.written += count
-            view = view[count:]
-        view.release()
-        self.out = bytearray()
-
-    def record(self, tag: int, body: bytes | bytearray) -> None:
-        if self.segment:
-            segment, self.segment = self.segment, bytearray()
-            self.record(0x1C, segment)
-        self.out += pack(">BII", tag, 0, len(body))
-        self.out += body
-        if len(self.out) > ROOM:
-            self.flush()
-
-    def part(self, *parts: bytes | bytearray) -> None:
-        for each in parts:
-            self.segment += each
-        if len(self.segment) > ROOM:
-            segment, self.segment = self.segment, bytearray()
-            self.record(0x1C, segment)
-
-    def new(self) -> int:
-        self.next += 1
-        return self.next
-
-    def name(self, text: str) -> int:
-        found = self.names.get(text)
-        if found is None:
-            found = self.names[text] = self.new()
-            self.record(0x01, pack(">Q", found) + text.encode("utf-8", "backslashreplace"))
-        return found
 
     def id(self, thing: object) -> int:
         """0 for what has been made since."""
@@ -185,9 +136,8 @@ class Dump:
 
     def write(self) -> None:
         self.find()
-        self.out += b"JAVA PROFILE 1.0.2\0" + pack(">IQ", 8, time.time_ns() // 1_000_000)
         for name in OWN:
-            self.ours[name] = self.new()
+            self.ours[name] = self.new() if self.ours else self.array_class
             self.load(self.ours[name], name)
         classes = [thing for thing in self.there.values() if issubclass(type(thing), type)]
         for kind in classes:
@@ -233,12 +183,6 @@ class Dump:
 
     # -- classes
 
-    def load(self, id: int, name: str) -> int:
-        self.serial += 1
-        self.loads[id] = self.serial
-        self.record(0x02, pack(">IQIQ", self.serial, id, 1, self.name(name)))
-        return self.serial
-
     def declare(self, kind: type) -> None:
         found: list[tuple[str, int, MemberDescriptorType | None]]
         found = [(name, each, None) for name, each in BUILTIN.get(kind, ())]
@@ -261,22 +205,6 @@ class Dump:
             found += self.fields[id(each)]
             each = base_of(each)
         return found
-
-    def describe(
-        self,
-        id: int,
-        base: int,
-        size: int,
-        statics: Sequence[tuple[int, int, int]],
-        fields: Sequence[tuple[str, int, object]],
-    ) -> None:
-        rows = [pack(">QB", self.name(name), kind) for name, kind, _ in fields]
-        self.part(
-            pack(">BQI6QIHH", 0x20, id, 1, base, 0, 0, 0, 0, 0, size, 0, len(statics)),
-            *(pack(f">QB{WIDTHS[kind]}", name, kind, value) for name, kind, value in statics),
-            pack(">H", len(rows)),
-            *rows,
-        )
 
     def klass(self, kind: type) -> None:
         own = namespace(kind)
@@ -303,19 +231,6 @@ class Dump:
         self.objects += 1
 
     # -- objects
-
-    def array(self, id: int, items: Iterable[int]) -> int:
-        found = list(items)[:LONGEST]
-        if not found:
-            return 0
-        self.part(
-            pack(">BQIIQ", 0x22, id, 1, len(found), self.ours["[Ljava/lang/Object;"]), pack(f">{len(found)}Q", *found)
-        )
-        return id
-
-    def raw(self, id: int, data: bytes | bytearray) -> int:
-        self.part(pack(">BQIIB", 0x23, id, 1, len(data), BYTE), data)
-        return id
 
     def contents(self, thing: object) -> tuple[dict[str, int | float], list[object]]:
         """The values of a builtin class's own fields, and what these refer to."""
