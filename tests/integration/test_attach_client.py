@@ -583,10 +583,14 @@ def test_a_python_vm_that_was_told_not_to(start_vmscope: StartVMScope) -> None:
         assert "start it without -XX:+DisableAttachMechanism" in run.stderr
 
 
+# From the first call of libc's on no other thread has the GIL.
+HOLDS_GIL = "import ctypes, signal, sys; libc = ctypes.PyDLL(None); sys.setswitchinterval(100)"
+
+
 def test_a_python_vm_that_holds_the_gil(start_vmscope: StartVMScope) -> None:
     """It takes the command, says nothing for the time limit, which is an error, and answers the next one later."""
-    vm = start_vmscope(code="import ctypes, time")
-    vm.send("print('in', flush=True) or ctypes.PyDLL(None).usleep(1_500_000)")
+    vm = start_vmscope(code=HOLDS_GIL)
+    vm.send("libc.write(1, b'in\\n', 3) and libc.usleep(1_500_000)")
     assert vm.readline() == "in"
     run = vmscope("cmd", "--timeout=300ms", str(vm.pid), "VM.version")
     assert run.returncode == 1
@@ -595,8 +599,8 @@ def test_a_python_vm_that_holds_the_gil(start_vmscope: StartVMScope) -> None:
 
 
 def test_a_python_vm_that_dies_in_the_middle(start_vmscope: StartVMScope) -> None:
-    vm = start_vmscope(code="import ctypes, signal")
-    vm.send("print('in', flush=True) or signal.setitimer(signal.ITIMER_REAL, 0.3) and ctypes.PyDLL(None).sleep(60)")
+    vm = start_vmscope(code=HOLDS_GIL)
+    vm.send("libc.write(1, b'in\\n', 3) and signal.setitimer(signal.ITIMER_REAL, 0.3) and libc.sleep(60)")
     assert vm.readline() == "in"
     with connect(vm.pid) as client:
         refused(client, errors.AttachError, "ended while it was asked")

@@ -38,6 +38,8 @@ FAST = [
     ["jps", "-lv"],
     ["jstat", "-options"],
     ["jcmd", "-l"],
+    ["cmd", "--help"],
+    ["attach", "--help"],
     ["run", "-c", "pass"],
     ["run", "-XX:-UsePerfData", "-c", "pass"],
 ]

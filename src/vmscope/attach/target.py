@@ -13,7 +13,6 @@ from errno import ENOSYS, EPERM
 from stat import S_ISDIR
 
 from vmscope.errors import AccessDenied, NoSuchProcess, NotAttachable, VMScopeError
-from vmscope.reader.process import PID_MAX, read_file
 
 TMP = "/tmp"  # whatever TMPDIR says, as HotSpot has it
 
@@ -22,6 +21,7 @@ _ENDED = "ZXx"
 _STOPPED = "Tt"
 _EXITING = 4  # among the flags in /proc/PID/stat
 _KILLED = 1 << 8  # SIGKILL among the signals that wait there: the kernel ends the threads of a process by it
+_PID_MAX = 2**31 - 1
 _LIMIT = 16 << 20  # bytes of a process's maps
 
 PREPARE = "start it with vmscope run, or switch vmscope autostart on and start it again"
@@ -38,7 +38,7 @@ class Target:
 
     def __init__(self, pid: int) -> None:
         """Raises NoSuchProcess, and AccessDenied where /proc hides other users' processes."""
-        if not 0 < pid <= PID_MAX:
+        if not 0 < pid <= _PID_MAX:
             raise _gone(pid)
         self.pid = pid
         self._start = b""  # when it started, which tells it from others that have had its pid
@@ -57,7 +57,7 @@ class Target:
 
     def _read(self, name: str) -> bytes:
         try:
-            return read_file(f"/proc/{self.pid}/{name}", 1 << 16)
+            return self._file(name)
         except (FileNotFoundError, ProcessLookupError):
             raise _gone(self.pid) from None
         except PermissionError:
@@ -220,9 +220,13 @@ class Target:
 
     def _is_jvm(self) -> bool:
         try:
-            return b"/libjvm.so" in read_file(f"/proc/{self.pid}/maps", _LIMIT)
+            return b"/libjvm.so" in self._file("maps")
         except OSError:
             return False
+
+    def _file(self, name: str) -> bytes:
+        with open(f"/proc/{self.pid}/{name}", "rb") as file:  # reader.process would cost the fast path its imports
+            return file.read(_LIMIT)
 
 
 def _gone(pid: int) -> NoSuchProcess:
