@@ -16,7 +16,7 @@ from concurrent.futures import Future
 import pytest
 
 from tests.support import PATIENCE
-from vmscope import commands
+from vmscope import commands, native
 
 HEADER = re.compile(
     r'"(?P<name>.*)" #(?P<number>\d+) (?P<daemon>daemon )?prio=\d+ os_prio=-?\d+ cpu=(?P<cpu>[\d.]+)ms '
@@ -200,6 +200,51 @@ def test_a_lock_whose_owner_cannot_be_told(threads: Threads) -> None:
     threads.release.append(bank.first.release)
     threads.start(bank.enter, name="enter")
     until("enter", f"- waiting to lock {shown(bank.first)}\n\t  owner unknown\n")
+
+
+def test_a_lock_without_a_name(threads: Threads) -> None:
+    """Of locks that somebody has, the kernel tells which one is waited for."""
+    locks, over = {"a": threading.Lock(), "b": threading.Lock()}, threading.Event()
+
+    def hold() -> None:
+        with locks["a"], locks["b"]:
+            over.wait(PATIENCE)
+
+    def enter(name: str) -> None:
+        with locks[name]:
+            pass
+
+    threads.release.append(over.set)
+    threads.start(hold, name="holder")
+    until("holder", "threading.Event")
+    threads.start(enter, "b", name="enter")
+    if native.lock_address(locks["b"]):
+        until("enter", f'- waiting to lock {shown(locks["b"])}\n\t  held by "holder" #')
+    else:
+        until("enter", "- waiting to lock <no object reference available>\n")
+
+
+def test_a_deep_stack(threads: Threads) -> None:
+    over = threading.Event()
+
+    def deep(times: int) -> None:
+        if times:
+            deep(times - 1)
+        else:
+            over.wait(PATIENCE)
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(2 * limit + 2000)
+    try:
+        thread = threads.start(deep, 1500, name="deep")
+        text = until("deep", "threading.Event")
+    finally:
+        over.set()
+        thread.join(PATIENCE)
+        sys.setrecursionlimit(limit)
+    lines = section(text, "deep").split("\n")
+    assert lines[-1] == "\t..."
+    assert len([line for line in lines if line.startswith("\tat ")]) == 1024
 
 
 def test_locks_beyond_frames(threads: Threads) -> None:

@@ -40,6 +40,12 @@ class Row:
         self.still = not doing & (ThreadState.RUNNABLE | ThreadState.WAITING_WITH_TIMEOUT)  # until another acts
         self.header, self.state = layout.states(doing, self.waits)
 
+    def ask_kernel(self, addresses: dict[int, object]) -> None:
+        """It knows which of the locks that others have a thread waits for, whatever the code calls it."""
+        wait = self.waits[0] if self.waits else None
+        if wait is not None and wait.how == ACQUIRED:
+            wait.what = addresses.get(int(self.task.call[1], 16), wait.what)
+
 
 class Dump:
     """All of it, as of one moment."""
@@ -55,6 +61,7 @@ class Dump:
         self.frame = layout.Frames(self.turn)
         self.turn.rest()
         self.owners = sightings.owners(seen, self.turn)
+        addresses = sightings.addresses(seen, self.turn)
         threading = sys.modules.get("threading")
         known = {} if threading is None else dict(threading._active)
         self.rows: list[Row] = []
@@ -69,6 +76,7 @@ class Dump:
                 if thread is not None:
                     name, daemon = str(thread._name), bool(thread._daemonic)
                 self.rows.append(Row(each, task, layout.plain(name), daemon))
+                self.rows[-1].ask_kernel(addresses)
         self.turn.rest()
         self.by_state = {row.seen.state: row for row in self.rows}
         self.turn.rest()
@@ -127,7 +135,7 @@ class Dump:
             for at, lock in row.seen.has:
                 if at == depth:
                     lines += self.has(row, lock)
-        return lines
+        return lines if len(row.seen.frames) < sightings.LIMIT else [*lines, "\t..."]
 
     def wait(self, wait: Wait) -> list[str]:
         if wait.what is None:

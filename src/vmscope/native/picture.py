@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from vmscope.native.states import thread_states
+from vmscope import native
 
 __all__ = ["Picture"]
 
@@ -31,7 +31,7 @@ class Picture:
 
     def take(self, limit: int, /) -> None:
         frames = sys._current_frames()
-        self._threads = thread_states()
+        self._threads = native.thread_states()
         self._stacks = [self._stack(frames.get(ident), limit) for _, ident, *_ in self._threads]
 
     def clear(self) -> None:

@@ -171,7 +171,25 @@ runtime_span(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     return Py_BuildValue("KK", start, size);
 }
 
+/* A lock of `_thread`, of either kind, and one of ours begin with the system's lock, up to 3.13: a semaphore, by whose
+ * address the kernel knows who waits for it. */
+static PyObject *
+lock_address(PyObject *Py_UNUSED(module), PyObject *lock)
+{
+    void *address = NULL;
+#if PY_VERSION_HEX < 0x030E0000
+    if (Py_TYPE(lock)->tp_basicsize >= (Py_ssize_t)(sizeof(PyObject) + sizeof address)) {
+        memcpy(&address, lock + 1, sizeof address);
+    }
+#else
+    (void)lock;
+#endif
+    return PyLong_FromVoidPtr(address);
+}
+
 static PyMethodDef functions[] = {
+    {"lock_address", lock_address, METH_O,
+     "lock_address(lock, /)\n--\n\nWhat the kernel calls a lock of `_thread` or a MonitorLock; 0: that is unknown."},
     {"thread_state", thread_state, METH_NOARGS,
      "thread_state()\n--\n\nThe number of the calling thread's state, which no other state gets."},
     {"thread_states", thread_states, METH_NOARGS,

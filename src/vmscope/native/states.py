@@ -10,7 +10,15 @@ import _thread
 import sys
 from itertools import count
 
-__all__ = ["runtime_span", "stop_thread", "thread_stacks", "thread_state", "thread_states", "tie_thread"]
+__all__ = [
+    "lock_address",
+    "runtime_span",
+    "stop_thread",
+    "thread_stacks",
+    "thread_state",
+    "thread_states",
+    "tie_thread",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +91,10 @@ def stop_thread(state: int, kind: type[BaseException]) -> bool:
         return False
     found: int = ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(kind))
     return bool(found)
+
+
+def lock_address(lock: object) -> int:
+    return 0
 
 
 def runtime_span() -> tuple[int, int]:

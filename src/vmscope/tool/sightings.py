@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LIMIT = 1024  # frames of one thread
 PIECE = 100_000  # ns: so long at most before other threads get their turn
 REST = 50e-6  # s: so long that one of them takes it
+PLAIN = ("_thread.lock", "_thread.RLock")
 OWNER = re.compile(r"owner=(\d+) count=(\d+)")  # as an RLock says of itself
 
 # What waits within `threading` and its like, and for what: for itself to be notified, or for something of its own.
@@ -236,6 +237,19 @@ def lock_of(thing: object) -> Any:
     if threading is not None and issubclass(type(thing), threading.Condition):
         return vars(thing).get("_lock")
     return thing
+
+
+def addresses(seen: Iterable[Sighting], turn: Callable[[], None]) -> dict[int, object]:
+    """What the kernel calls the locks that threads are seen to have, where that is known."""
+    found = {}
+    for each in seen:
+        turn()
+        for lock in [*(lock for _, lock in each.has), *each.beyond]:
+            lock = lock_of(lock)
+            if kind(lock) in PLAIN or issubclass(type(lock), native.MonitorLock):
+                found[native.lock_address(lock)] = lock
+    found.pop(0, None)
+    return found
 
 
 def owners(seen: Iterable[Sighting], turn: Callable[[], None]) -> dict[int, Sighting]:
