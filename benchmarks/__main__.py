@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks import (
     agents,
+    attach,
     autostart,
     client,
     commands,
@@ -34,6 +35,7 @@ from benchmarks.measure import Row
 GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "listing": listing.figures,
     "views": views.figures,
+    "attach": attach.figures,
     "client": client.figures,
     "commands": commands.figures,
     "regions": regions.figures,

@@ -100,7 +100,7 @@ def _time(seconds: float) -> str:
 
 
 def _size(size: float) -> str:
-    return f"{size / 1e6:.1f} MB"
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
 
 
 def _share(percent: float) -> str:
