@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -691,14 +690,3 @@ def test_a_program_that_forks_in_a_namespace_without_close_range() -> None:
         assert VERSION.match(ask(child.pid))
         child.send("")
         assert child.stop() == 0
-
-
-def test_the_jdk_s_own_client(start_vmscope: StartVMScope) -> None:
-    jattach = subprocess.run(["sh", "-c", "command -v jattach"], capture_output=True, text=True).stdout.strip()
-    if not jattach:
-        pytest.skip("no jattach: apt-get install jattach")
-    child = start_vmscope()
-    command = [jattach, str(child.pid), "jcmd", "VM.version"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert run.returncode == 0
-    assert "CPython version" in run.stdout
