@@ -142,16 +142,13 @@ def test_calls() -> None:
 
 
 def test_what_a_with_block_enters() -> None:
-    def enters() -> Plan:
-        code = enters_code.__code__
-        [begin] = [begin for begin, end, handler, _ in waits.entries(code) if code.co_code[handler + 2 :][:1]][:1]
-        return Plan(code, begin - 2, True, False)
-
-    def enters_code() -> None:
+    def enters() -> None:
         with TOLD:
             pass
 
-    plan = enters()
+    code = enters.__code__
+    begin = min(begin for begin, *_ in waits.entries(code))  # behind what enters
+    plan = Plan(code, begin - 2, True, False)
     assert plan.waits
     assert plan.wait is not None
     assert (plan.wait.slot, plan.wait.attributes) == (GLOBALS, ("TOLD",))

@@ -37,6 +37,8 @@ NULLS = codes("PUSH_NULL")
 WITH_NAMES = codes("CALL_KW")  # the names of the last arguments are on top of them
 WITH_TUPLE = codes("CALL_FUNCTION_EX")
 ENTERS = codes("BEFORE_WITH")
+SPECIAL = codes("LOAD_SPECIAL")  # from 3.14 on: of __exit__, then of __enter__, which is called
+BETWEEN = 4  # instructions, between what is entered and the second of them
 HANDLERS = opmap["PUSH_EXC_INFO"], opmap["WITH_EXCEPT_START"]
 LOCAL = codes("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_DEREF")
 PAIRS = codes(
@@ -183,8 +185,18 @@ def backwards(text: bytes, offset: int) -> Iterator[tuple[int, int]]:
 
 def entered(code: CodeType, text: bytes, begin: int) -> Source | None:
     """What the `with` block that begins here was entered with."""
-    at = begin - 2
-    return expression(code, backwards(text, at)) if at >= 0 and text[at] in ENTERS else None
+    before = backwards(text, begin)
+    operation, _ = next(before, (0, 0))
+    if operation in CALLS and next(before, (0, 0))[0] in SPECIAL:
+        return special(code, before)
+    return expression(code, before) if operation in ENTERS else None
+
+
+def special(code: CodeType, before: Iterator[tuple[int, int]]) -> Source | None:
+    """What is entered, by what stands before the look-up of its `__enter__`."""
+    for _ in range(BETWEEN):
+        next(before, None)
+    return expression(code, before)
 
 
 def called(code: CodeType, text: bytes, offset: int) -> tuple[bool, Source | None]:
@@ -201,6 +213,8 @@ def called(code: CodeType, text: bytes, offset: int) -> tuple[bool, Source | Non
     for operation, argument in before:
         if within and operation in PREPARED:
             continue
+        if within and operation in SPECIAL:
+            return True, special(code, before)
         within = False
         if depth == -above:  # what is called is on top here: this has put it there
             if operation in ATTRIBUTE:
