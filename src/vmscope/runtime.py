@@ -195,13 +195,13 @@ class VirtualMachine:
         if not self.flags.on("ReduceSignalUsage"):
             native.take_attach_signal()
 
-    def _stop_listening(self, *, last: bool) -> None:
+    def _stop_listening(self, *, last: bool, unlink: bool) -> None:
         listener, self.listener, self.attach_path = self.listener, None, None
         if listener is not None:
             self.attach_reason = "vmscope.stop() was called"
             if not last:
                 native.leave_attach_signal()
-            listener.close(_STOP_TIMEOUT, last)
+            listener.close(_STOP_TIMEOUT, last, unlink)
 
     def _make_region(self) -> Region | None:
         self.reason = ""
@@ -301,11 +301,12 @@ class VirtualMachine:
     def _stop(self, *, last: bool = False) -> None:
         if self.running:
             self.running = False
-            self._stop_listening(last=last)
             region, self.region = self.region, None
             if self._standard is not None:
                 self._standard.rest(last=bool(self._save_path()))
+            # else its disk is stuck, and unlink would be too
             copied = region is None or region.mirror.stop(_STOP_TIMEOUT)
+            self._stop_listening(last=last, unlink=copied)
             REGISTRY.detach()
             if self._standard is not None:
                 self._standard.end()
@@ -313,7 +314,7 @@ class VirtualMachine:
             self.reason = "vmscope.stop() was called"
             if region is not None:
                 self._save(region)
-                if copied:  # else its disk is stuck, and unlink would be too
+                if copied:
                     self._unlink(region)
             self._disarm()
             if "vmscope.instruments" in sys.modules:

@@ -370,11 +370,12 @@ for _ in range(3):
     if pid == 0:
         same = sorted(os.listdir("/proc/self/fd")) == fds
         while vmscope.status().attach_path is None: time.sleep(0.01)
-        print("child", os.getpid(), same, flush=True)
+        print(f"child {os.getpid()} {same}\\n", end="", flush=True)
         time.sleep(60)
         os._exit(0)
     pids.append(pid)
-print("parent", os.getpid(), sorted(os.listdir("/proc/self/fd")) == fds, flush=True)
+same = sorted(os.listdir("/proc/self/fd")) == fds
+print(f"parent {os.getpid()} {same}\\n", end="", flush=True)
 sys.stdin.readline()
 for pid in pids: os.kill(pid, signal.SIGTERM)
 for pid in pids: os.waitpid(pid, 0)

@@ -321,7 +321,10 @@ run(Listener *self, Connection *connection)
 {
     atomic_fetch_add(&vmscope_own_states, 1);
     PyGILState_STATE gil = PyGILState_Ensure();
-    Call *call = self->closed ? NULL : make_call(self, connection);
+    pthread_mutex_lock(&self->mutex);
+    int closed = self->closed; /* while this waited for the GIL */
+    pthread_mutex_unlock(&self->mutex);
+    Call *call = closed ? NULL : make_call(self, connection);
     PyObject *result = call == NULL ? NULL : PyObject_CallOneArg(self->serve, (PyObject *)call);
     PyErr_Clear(); /* it reports its own failures; a host is never troubled */
     Py_XDECREF(result);
@@ -441,7 +444,9 @@ listener_open(PyObject *object, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a path that is too long for a socket");
         return NULL;
     }
+    Py_BEGIN_ALLOW_THREADS /* the disk may be frozen */
     self->fd = vmscope_open_socket();
+    Py_END_ALLOW_THREADS
     if (self->fd < 0) {
         return PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
     }
@@ -478,8 +483,8 @@ listener_close(PyObject *object, PyObject *args)
 {
     Listener *self = (Listener *)object;
     long long timeout;
-    int last = 0;
-    if (!PyArg_ParseTuple(args, "L|p:close", &timeout, &last)) {
+    int last = 0, unlinks = 1;
+    if (!PyArg_ParseTuple(args, "L|pp:close", &timeout, &last, &unlinks)) {
         return NULL;
     }
     pthread_mutex_lock(&self->mutex);
@@ -490,7 +495,11 @@ listener_close(PyObject *object, PyObject *args)
     if (was_closed) {
         Py_RETURN_TRUE;
     }
-    vmscope_unlink_socket();
+    if (unlinks) {
+        Py_BEGIN_ALLOW_THREADS
+        vmscope_unlink_socket();
+        Py_END_ALLOW_THREADS
+    }
     if (last && !serving) {
         Py_RETURN_TRUE;
     }
@@ -516,8 +525,9 @@ static PyMethodDef listener_methods[] = {
      "open(path, temporary): makes the socket and starts to serve it. OSError where that cannot be."},
     {"settle", listener_settle, METH_NOARGS, "After open: takes the socket out of the program's descriptors."},
     {"close", listener_close, METH_VARARGS,
-     "close(timeout, last=False): takes the socket away; False where a command has not ended in so many ns. At the `last`\n"
-     "moment of the process a thread that only sleeps is not waited for."},
+     "close(timeout, last=False, unlink=True): takes the socket away; False where a command has not ended in so many ns.\n"
+     "At the `last` moment of the process a thread that only sleeps is not waited for. Where the disk is stuck, `unlink`\n"
+     "would be too."},
     {NULL},
 };
 

@@ -185,12 +185,13 @@ class Listener(Thread):
     def settle(self) -> None:
         """Nothing: the descriptors are the program's."""
 
-    def close(self, timeout: int, last: bool = False, /) -> bool:
+    def close(self, timeout: int, last: bool = False, unlink: bool = True, /) -> bool:
         """Takes the socket away; False where a command has not ended in so many ns."""
         if self.closed:
             return True
         self.closed = True
-        self._unlink()
+        if unlink:
+            self._unlink()
         return self._deactivate(timeout)
 
     def _unlink(self) -> None:

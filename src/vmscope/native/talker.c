@@ -341,11 +341,11 @@ take_turn(Listener *self, int wake_fd, int64_t accept_after)
     struct pollfd polls[2 + MAX_CONNECTIONS];
     Connection *polled[2 + MAX_CONNECTIONS];
     int64_t now = vmscope_now(), wait;
+    if (self->fd < 0 || (vmscope_handshake_asked() && vmscope_has_lost_socket())) {
+        open_anew(self); /* not under the mutex: the disk may be frozen */
+    }
     pthread_mutex_lock(&self->mutex);
     expire(self, now);
-    if (self->fd < 0 || (vmscope_handshake_asked() && vmscope_has_lost_socket())) {
-        open_anew(self);
-    }
     nfds_t count = prepare(self, polls, polled, now, accept_after, &wait);
     pthread_mutex_unlock(&self->mutex);
 

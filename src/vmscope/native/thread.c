@@ -513,12 +513,20 @@ wait_for_pause(Thread *self)
     }
 }
 
+static int
+is_current(Thread *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    pid_t tid = self->tid;
+    pthread_mutex_unlock(&self->mutex);
+    return tid == (pid_t)syscall(SYS_gettid);
+}
+
 static PyFrameObject *forking; /* the frame in which the main thread calls os.fork */
 
 static PyObject *
 before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    pid_t own = (pid_t)syscall(SYS_gettid); /* what is called on a thread of ours may fork too */
     Thread *found[THREAD_KINDS];
     int stopped[THREAD_KINDS];
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
@@ -538,7 +546,7 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     }
     Py_BEGIN_ALLOW_THREADS
     for (int kind = THREAD_KINDS - 1; kind > LATER_THREAD; kind--) {
-        if (stopped[kind] && found[kind]->tid != own) {
+        if (stopped[kind] && !is_current(found[kind])) { /* what is called on a thread of ours may fork too */
             wait_for_pause(found[kind]);
         }
         if (stopped[kind] && found[kind]->hooks != NULL && found[kind]->hooks->paused != NULL) {
