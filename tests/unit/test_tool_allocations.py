@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import json
 import subprocess
 import sys
 import threading
@@ -329,6 +330,81 @@ def test_tracemalloc_starts_and_stops_in_the_middle(env: Environment) -> None:
     kept = [Made() for _ in range(100)]
     during(env, EVERY, lambda: kept.extend([Made() for _ in range(100)]), callback)
     assert told.count(Made) == 100
+
+
+def test_what_c_code_keeps_is_not_looked_at_again_each_time(env: Environment) -> None:
+    """The decoder calls back 10,000 times, with all that it has made so far still in its hands."""
+    told: list[type] = []
+    text = json.dumps([{"a": [number]} for number in range(10_000)])
+    during(
+        env,
+        EVERY,
+        lambda: json.loads(text, object_hook=Boxed),
+        lambda env, thread, thing, klass, size: told.append(klass),
+    )
+    assert told.count(Boxed) == 10_000
+    assert native.allocations_lost() == 0
+
+
+def test_what_another_greenlet_is_still_filling(env: Environment) -> None:
+    """Its frames are not on the thread's stack while it waits, and its tuple is not done."""
+    greenlet = pytest.importorskip("greenlet")
+    main = greenlet.getcurrent()
+    told: list[object] = []
+
+    def items() -> Iterator[list[int]]:
+        for number in range(10):
+            main.switch()
+            yield [number]
+
+    made: list[tuple[list[int], ...]] = []
+    lets = [greenlet.greenlet(lambda: made.append(tuple(items()))) for _ in range(10)]
+
+    def run() -> None:
+        for _ in range(11):
+            for each in lets:
+                each.switch()
+            [object() for _ in range(5)]
+
+    during(env, EVERY, run, lambda env, thread, thing, klass, size: told.append(thing))
+    assert [len(each) for each in made] == [10] * 10
+    assert sum(each == [0] for each in told) == 10
+
+
+def test_a_stack_without_room_for_a_callback(env: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    unraisable: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+
+    def deep(kept: list[Made]) -> None:
+        kept.append(Made())
+        deep(kept)
+
+    def run() -> None:
+        kept: list[Made] = []
+        with pytest.raises(RecursionError):
+            deep(kept)
+        [object() for _ in range(5)]
+        assert len([each for each in told if type(each) is Made]) == len(kept)
+
+    during(env, EVERY, run, lambda env, thread, thing, klass, size: told.append(thing))
+    assert unraisable == []
+
+
+def test_an_allocator_that_takes_ours_out_as_it_goes() -> None:
+    """What is freed then is not heard of, so that nothing that was noted before can be told."""
+    told: list[object] = []
+    tracemalloc.start()
+    native.trace_allocations(lambda thing, *_: told.append(type(thing)), "/nowhere/", True, -1)
+    try:
+        tracemalloc.stop()
+        for number in range(1000):
+            value = number * 1.5
+            [value, bytes(number % 30)]
+        kept = [Made() for _ in range(100)]
+        assert told.count(Made) == len(kept)
+    finally:
+        native.stop_tracing()
 
 
 PROGRAM = """

@@ -3,7 +3,8 @@
  * The tracer is called in the middle of an allocation, before the object has any contents. So it only notes the object,
  * with the instruction that was being executed, and asks for a call from the evaluation loop. By then an object is whole
  * if no C code is at work any more that made it: its frame has gone, or has gone on, or runs on top of the C stack. No
- * reference is held meanwhile: an object that goes before that is forgotten. The tracer does not hear of everything that
+ * reference is held meanwhile: an object that goes before that is forgotten. What one instruction of a frame has made
+ * becomes whole together, and is looked at together; a thread that runs several greenlets has a stack for each. The tracer does not hear of everything that
  * goes (floats that the interpreter's loop frees, tuples and strings that are moved as they grow), so the allocator of
  * objects is listened to as well; what it gives also says how large an object is.
  *
@@ -27,7 +28,11 @@ extern int _PyEval_AddPendingCall(PyInterpreterState *, int (*)(void *), void *,
 
 #define ROOM_FOR 65536 /* objects noted at a time, of one switch between threads; a power of two */
 #define NONE (-1)
+#define WHOLE 0        /* the group of what can be told */
 #define TRIES 16       /* in how many places an object is looked at again, before the next one is waited for */
+#define OTHERS 16      /* of so many calls one looks again at what other threads are making */
+#define DEPTH 1000     /* frames that are looked through for one; under a deeper stack it may wait */
+#define HEADROOM 50    /* calls that a callback may nest; where fewer are left, it waits */
 #define HEADS 32       /* what may stand before an object in its memory: of the collector, and its dictionary */
 #define EVERY 1        /* why it was noted: everything is, */
 #define SAMPLED 2      /* or it was its turn */
@@ -35,16 +40,26 @@ extern int _PyEval_AddPendingCall(PyInterpreterState *, int (*)(void *), void *,
 
 typedef struct {
     PyObject *object;
-    PyThreadState *state;
     uint64_t id; /* of the thread state */
-    void *frame;
-    int instruction;
-    int reason;
-    int tries;
     size_t size;
-    int next, previous; /* in the order of their making */
+    int reason;
+    int group;
+    int next, previous; /* of the same group, in the order of their making */
     int chained;        /* the next one of the same bucket */
 } Note;
+
+/* What one instruction of a frame has made; the first group has what is whole. */
+typedef struct {
+    PyThreadState *state;
+    uint64_t id;
+    void *stack; /* of the thread, or of a greenlet */
+    void *frame;
+    int instruction;
+    int tries;
+    int first, last;    /* notes */
+    int next, previous; /* groups, in the order of their making */
+    int chained;
+} Group;
 
 static struct {
     int on;
@@ -55,12 +70,16 @@ static struct {
     int64_t interval; /* bytes between samples; below 0: none are taken */
     int64_t left;     /* until the next one */
     uint64_t random;
-    int first, last, free;
+    int first, last;            /* groups */
+    int free_note, free_group;
     _Atomic int count;
-    uint64_t lost; /* there was no room for them */
+    uint64_t made;   /* notes, so far */
+    uint64_t lost;   /* there was no room for them */
     uint64_t served; /* how often the loop has called */
     int *buckets; /* made once, and kept */
+    int *group_buckets;
     Note *notes;
+    Group *groups;
 } all;
 
 /* The allocator below ours; it stays there for good once it is, since others may have put theirs above. */
@@ -73,6 +92,7 @@ typedef struct {
     uint64_t asked; /* `served` when this thread asked for a call; plus one */
     void *frame;    /* where it was called last, */
     int instruction;
+    uint64_t made;
     int waiting; /* and whether something was not whole */
 } Last;
 
@@ -93,14 +113,24 @@ bucket_of(const void *object)
     return &all.buckets[((uintptr_t)object >> 4) & (ROOM_FOR - 1)];
 }
 
+static inline int *
+group_bucket_of(const void *frame)
+{
+    return &all.group_buckets[((uintptr_t)frame >> 4) & (ROOM_FOR - 1)];
+}
+
 static int
 notes_clear(void)
 {
     if (all.notes == NULL) {
         all.buckets = PyMem_RawMalloc(ROOM_FOR * sizeof *all.buckets);
+        all.group_buckets = PyMem_RawMalloc(ROOM_FOR * sizeof *all.group_buckets);
+        all.groups = PyMem_RawMalloc((ROOM_FOR + 1) * sizeof *all.groups);
         all.notes = PyMem_RawMalloc(ROOM_FOR * sizeof *all.notes);
-        if (all.buckets == NULL || all.notes == NULL) {
+        if (all.buckets == NULL || all.group_buckets == NULL || all.groups == NULL || all.notes == NULL) {
             PyMem_RawFree(all.buckets);
+            PyMem_RawFree(all.group_buckets);
+            PyMem_RawFree(all.groups);
             PyMem_RawFree(all.notes);
             all.notes = NULL;
             PyErr_NoMemory();
@@ -108,28 +138,97 @@ notes_clear(void)
         }
     }
     for (int i = 0; i < ROOM_FOR; i++) {
-        all.buckets[i] = NONE;
+        all.buckets[i] = all.group_buckets[i] = NONE;
         all.notes[i].next = i + 1 < ROOM_FOR ? i + 1 : NONE;
+        all.groups[i + 1].next = i + 1 < ROOM_FOR ? i + 2 : NONE; /* one a note, at most */
     }
+    all.groups[WHOLE] = (Group){.first = NONE, .last = NONE};
     all.first = all.last = NONE;
-    all.free = 0;
+    all.free_note = 0;
+    all.free_group = WHOLE + 1;
     all.count = 0;
     return 0;
+}
+
+static void
+unchain(int *place, int number, int *(*chained)(int))
+{
+    while (*place != number) {
+        place = chained(*place);
+    }
+    *place = *chained(number);
+}
+
+static int *
+note_chained(int number)
+{
+    return &all.notes[number].chained;
+}
+
+static int *
+group_chained(int number)
+{
+    return &all.groups[number].chained;
+}
+
+/* The root of the thread's stack of frames, which greenlets change as they switch, and each of them keeps. */
+static void *
+stack_of(PyThreadState *state)
+{
+    _PyStackChunk *chunk = state->datastack_chunk;
+    while (chunk != NULL && chunk->previous != NULL) {
+        chunk = chunk->previous;
+    }
+    return chunk;
+}
+
+/* The group of what the thread is making now. */
+static int
+group_now(PyThreadState *state)
+{
+    void *frame = state->current_frame, *stack = stack_of(state);
+    int instruction = PyUnstable_InterpreterFrame_GetLasti(frame), *place = group_bucket_of(frame);
+    for (int at = *place; at != NONE; at = all.groups[at].chained) {
+        Group *group = &all.groups[at];
+        if (group->frame == frame && group->instruction == instruction && group->state == state &&
+            group->id == state->id && group->stack == stack) {
+            return at;
+        }
+    }
+    int number = all.free_group;
+    Group *group = &all.groups[number];
+    all.free_group = group->next;
+    *group = (Group){.state = state, .id = state->id, .stack = stack, .frame = frame, .instruction = instruction,
+                     .first = NONE, .last = NONE, .next = NONE, .previous = all.last, .chained = *place};
+    *(all.last == NONE ? &all.first : &all.groups[all.last].next) = number;
+    all.last = *place = number;
+    return number;
+}
+
+static void
+group_drop(int number)
+{
+    Group *group = &all.groups[number];
+    unchain(group_bucket_of(group->frame), number, group_chained);
+    *(group->previous == NONE ? &all.first : &all.groups[group->previous].next) = group->next;
+    *(group->next == NONE ? &all.last : &all.groups[group->next].previous) = group->previous;
+    group->next = all.free_group;
+    all.free_group = number;
 }
 
 static void
 note_drop(int number)
 {
     Note *note = &all.notes[number];
-    int *place = bucket_of(note->object);
-    while (*place != number) {
-        place = &all.notes[*place].chained;
+    Group *group = &all.groups[note->group];
+    unchain(bucket_of(note->object), number, note_chained);
+    *(note->previous == NONE ? &group->first : &all.notes[note->previous].next) = note->next;
+    *(note->next == NONE ? &group->last : &all.notes[note->next].previous) = note->previous;
+    if (group->first == NONE && note->group != WHOLE) {
+        group_drop(note->group);
     }
-    *place = note->chained;
-    *(note->previous == NONE ? &all.first : &all.notes[note->previous].next) = note->next;
-    *(note->next == NONE ? &all.last : &all.notes[note->next].previous) = note->previous;
-    note->next = all.free;
-    all.free = number;
+    note->next = all.free_note;
+    all.free_note = number;
     all.count--;
 }
 
@@ -158,20 +257,21 @@ forget_memory(void *memory)
 static void
 note_add(PyObject *object, PyThreadState *state, size_t size, int reason)
 {
-    int number = all.free;
-    if (number == NONE) {
+    if (all.free_note == NONE) { /* the oldest makes room: C code keeps it, or a greenlet that has ended */
         all.lost++;
-        return;
+        note_drop(all.groups[all.first == NONE ? WHOLE : all.first].first);
     }
+    int number = all.free_note, *place = bucket_of(object);
     Note *note = &all.notes[number];
-    all.free = note->next;
-    int *place = bucket_of(object);
-    *note = (Note){.object = object, .state = state, .id = state->id, .frame = state->current_frame, .reason = reason,
-                   .instruction = PyUnstable_InterpreterFrame_GetLasti(state->current_frame), .size = size,
-                   .next = NONE, .previous = all.last, .chained = *place};
-    *(all.last == NONE ? &all.first : &all.notes[all.last].next) = number;
-    all.last = *place = number;
+    all.free_note = note->next;
+    int at = group_now(state);
+    Group *group = &all.groups[at];
+    *note = (Note){.object = object, .id = state->id, .size = size, .reason = reason, .group = at,
+                   .next = NONE, .previous = group->last, .chained = *place};
+    *(group->last == NONE ? &group->first : &all.notes[group->last].next) = number;
+    group->last = *place = number;
     all.count++;
+    all.made++;
 }
 
 /* -- the allocator --------------------------------------------------------------------------------- */
@@ -218,9 +318,25 @@ hook_free(void *context, void *memory)
     below.free(below.ctx, memory);
 }
 
+/* Whether it still calls ours: who had put one below, and takes it out again, takes ours out too. */
+static int
+is_heard(void)
+{
+    last.memory = NULL;
+    PyObject_Free(PyObject_Malloc(1));
+    int heard = last.memory != NULL;
+    last.memory = NULL;
+    return heard;
+}
+
 static void
 listen_to_allocator(void)
 {
+    if (listening && !is_heard()) { /* what has gone meanwhile was not heard of either */
+        all.lost += (uint64_t)all.count;
+        notes_clear();
+        listening = 0;
+    }
     if (!listening) {
         PyMemAllocatorEx ours = {NULL, hook_malloc, hook_calloc, hook_realloc, hook_free};
         PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &below);
@@ -317,14 +433,25 @@ is_entry(void *frame)
     return entry;
 }
 
-/* Whether no C code is at work any more that made it. `running`: it is the calling thread's, in the evaluation loop. */
+/* Whether no C code is at work any more that made them. `running`: it is the calling thread's, in the evaluation loop. */
 static int
-is_whole(const Note *note, int running)
+is_whole(const Group *group, int running)
 {
-    int of_c = !running;
-    for (void *frame = note->state->current_frame; frame != NULL; frame = frame_below(frame)) {
-        if (frame == note->frame) {
-            return !of_c || PyUnstable_InterpreterFrame_GetLasti(frame) != note->instruction;
+    int of_c = !running, depth = 0;
+    PyThreadState *state = group->state;
+    if (group->stack != stack_of(state)) {
+        return 0; /* another greenlet's, whose C code waits */
+    }
+    uintptr_t place = (uintptr_t)group->frame;
+    if (place >= (uintptr_t)state->datastack_top && place < (uintptr_t)state->datastack_limit) {
+        return 1; /* there is no frame there now */
+    }
+    for (void *frame = state->current_frame; frame != NULL; frame = frame_below(frame)) {
+        if (frame == group->frame) {
+            return !of_c || PyUnstable_InterpreterFrame_GetLasti(frame) != group->instruction;
+        }
+        if (++depth == DEPTH) {
+            return 0;
         }
         of_c = of_c || is_entry(frame);
     }
@@ -332,34 +459,67 @@ is_whole(const Note *note, int running)
 }
 
 static int
-has_ended(const Note *note)
+has_ended(const Group *group)
 {
     PyThreadState *state = PyInterpreterState_ThreadHead(all.interpreter);
-    while (state != NULL && (state != note->state || state->id != note->id)) {
+    while (state != NULL && (state != group->state || state->id != group->id)) {
         state = PyThreadState_Next(state);
     }
     return state == NULL;
 }
 
-/* The first that can be told; NONE where there is none. `waiting`: one of the calling thread's may be soon. */
+/* A group's notes, before those that are `then`. */
 static int
-next_whole(PyThreadState *state, int *waiting)
+group_release(int number, int then)
 {
-    for (int at = all.count == 0 ? NONE : all.first, next; at != NONE; at = next) {
-        Note *note = &all.notes[at];
-        int running = note->state == state && note->id == state->id;
-        next = note->next;
-        if (Py_REFCNT(note->object) <= 0) {
-            note_drop(at);
-        }
-        else if ((!running && has_ended(note)) || is_whole(note, running)) {
-            return at;
-        }
-        else if (running) {
-            *waiting |= note->tries++ < TRIES;
-        }
+    Group *group = &all.groups[number];
+    for (int at = group->first; at != NONE; at = all.notes[at].next) {
+        all.notes[at].group = WHOLE;
     }
-    return NONE;
+    all.notes[group->last].next = then;
+    if (then != NONE) {
+        all.notes[then].previous = group->last;
+    }
+    then = group->first;
+    group_drop(number);
+    return then;
+}
+
+/* What has become whole goes to the group of that. True if something of the calling thread's may be soon.
+ *
+ * What C code is making lies on the stack in the order of its making. So once something that was not whole before is
+ * still not, nothing older can be. */
+static int
+gather(PyThreadState *state)
+{
+    int waiting = 0, settled = 0, whole = NONE;
+    for (int at = all.last, previous; at != NONE; at = previous) {
+        Group *group = &all.groups[at];
+        int running = group->state == state && group->id == state->id;
+        previous = group->previous;
+        if (group->tries > 0 && (running ? settled : all.served % OTHERS != 0)) {
+            continue;
+        }
+        if ((!running && has_ended(group)) || is_whole(group, running)) {
+            whole = group_release(at, whole);
+            continue;
+        }
+        if (running) {
+            settled |= group->tries > 0;
+            waiting |= group->tries < TRIES;
+        }
+        group->tries += group->tries < TRIES;
+    }
+    if (whole != NONE) {
+        Group *told = &all.groups[WHOLE];
+        *(told->last == NONE ? &told->first : &all.notes[told->last].next) = whole;
+        all.notes[whole].previous = told->last;
+        while (all.notes[whole].next != NONE) {
+            whole = all.notes[whole].next;
+        }
+        told->last = whole;
+    }
+    return waiting;
 }
 
 /* Tells of one. -1 with a KeyboardInterrupt set. */
@@ -368,6 +528,10 @@ tell(PyThreadState *state, PyObject *callback, int at)
 {
     Note note = all.notes[at];
     int status = 0;
+    if (Py_REFCNT(note.object) <= 0) { /* kept for the next one of its class */
+        note_drop(at);
+        return 0;
+    }
     Py_INCREF(note.object);
     note_drop(at);
     PyThreadState_EnterTracing(state);
@@ -396,16 +560,20 @@ deliver(void *ignored)
         return 0;
     }
     int instruction = PyUnstable_InterpreterFrame_GetLasti(state->current_frame), status = 0, at;
-    if (last.waiting && last.frame == state->current_frame && last.instruction == instruction) {
+    if (last.waiting && last.frame == state->current_frame && last.instruction == instruction &&
+        last.made == all.made) {
         ask(state); /* the loop calls what is asked for while it calls, too, up to a hundred times */
         return 0;
     }
     last.frame = state->current_frame;
     last.instruction = instruction;
+    last.made = all.made;
     last.waiting = state->tracing != 0;
-    if (!state->tracing) {
+    if (!state->tracing && state->py_recursion_remaining > HEADROOM && state->c_recursion_remaining > HEADROOM) {
         PyObject *callback = Py_NewRef(all.callback);
-        while (status == 0 && all.on && (at = next_whole(state, &last.waiting)) != NONE) {
+        listen_to_allocator();
+        last.waiting = gather(state);
+        while (status == 0 && all.on && (at = all.groups[WHOLE].first) != NONE) {
             status = tell(state, callback, at);
         }
         Py_DECREF(callback);
