@@ -5,6 +5,7 @@ Most processes that end, most forked children and all that become another progra
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DELAY = 20_000_000  # ns
-_NO_COLLECTION = 1 << 30
 
 _hooked = False
 _ends: list[Callable[[], object]] = []
 _waiting: Callable[[], object] | None = None
-_thresholds: tuple[int, int, int] | None = None  # the program's, while they are not in force
-_visits = 0  # calls under way for which they are not
+_threshold = 0  # the program's own, where native.NO_COLLECTION stands in its place
+_visits = 0  # calls under way for which it does
+_visiting = _thread.allocate_lock()
 
 
 def call(callback: Callable[[], object]) -> None:
@@ -81,45 +82,54 @@ def without_collection(callback: Callable[[], object]) -> None:
     """Calls it, on a thread of ours, with no garbage collection but those that it asks for itself.
 
     One would run the program's destructors on a thread that the program does not know, and in a call of `call` where
-    a descriptor has another meaning.
+    a descriptor has another meaning. CPython has no switch for one thread: the first threshold is out of reach
+    meanwhile, for all threads, unless the program sets its own. Not gc.disable(): many a program does that itself for
+    a while, and asks gc.isenabled() before, hardly any for the thresholds. One that has, and puts them back when the
+    call is over, collects nothing until the next call finds what stands there.
     """
-    global _visits, _thresholds
-    import gc
-
-    if not _visits:
-        _thresholds = gc.get_threshold()
-        if _thresholds[0]:  # 0: the program does without
-            gc.set_threshold(_NO_COLLECTION, *_thresholds[1:])
-    _visits += 1
+    global _visits
+    with _visiting:
+        if not _visits:
+            _suspend()
+        _visits += 1
     try:
         callback()
     finally:
-        _visits -= 1
-        if not _visits:
-            _restore()
+        with _visiting:
+            _visits -= 1
+            if not _visits:
+                _restore()
 
 
-def thresholds() -> tuple[int, int, int]:
+def thresholds() -> tuple[int, ...]:
     """The collector's, as the program has them: also in `without_collection`."""
     import gc
 
-    return _thresholds or gc.get_threshold()
+    first, *others = gc.get_threshold()
+    return (_threshold if first == native.NO_COLLECTION else first, *others)
+
+
+def _suspend() -> None:
+    global _threshold
+    import gc
+
+    _threshold, *others = thresholds()
+    if _threshold:  # 0: the program does without
+        gc.set_threshold(native.NO_COLLECTION, *others)
 
 
 def _restore() -> None:
-    global _thresholds
     import gc
 
-    if _thresholds is not None and gc.get_threshold()[0] == _NO_COLLECTION:  # else the program has set its own
-        gc.set_threshold(*_thresholds)
-    _thresholds = None
+    if gc.get_threshold()[0] == native.NO_COLLECTION:  # else the program has set its own
+        gc.set_threshold(*thresholds())
 
 
 def _after_fork() -> None:
-    global _visits
+    global _visits, _visiting
     native.after_fork_in_child()
-    _visits = 0
-    if _thresholds is not None:  # forked in the middle of a call that took too long to be waited for
+    if _visits:  # forked in the middle of a call that took too long to be waited for
+        _visits, _visiting = 0, _thread.allocate_lock()
         _restore()
     if _waiting is not None:
         try:

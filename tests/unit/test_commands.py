@@ -223,6 +223,18 @@ def test_what_a_command_raises(added: list[Command], caplog: pytest.LogCaptureFi
         run("T.gone")
 
 
+@pytest.mark.parametrize("first", ["", "import logging", "import logging; logging.getLogger('vmscope.commands')"])
+def test_what_a_command_raises_is_never_printed(first: str) -> None:
+    code = (
+        f"{first}\nimport io\nfrom vmscope import VMScopeError, commands\n"
+        "commands.register(commands.Command('T.fail', '', lambda out: 1 / 0))\n"
+        "try: commands.execute('T.fail', io.StringIO())\n"
+        "except VMScopeError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("T.fail failed: ZeroDivisionError: division by zero\n", "")
+
+
 def test_the_program_sees_no_thread(added: list[Command]) -> None:
     """Of one that `threading` does not know, after a command that asked it for the current thread, and its logging."""
 

@@ -84,6 +84,7 @@ def test_what_the_collector_does_not_know(native: Any) -> None:
         assert rows == {kind: (50, sizes[kind]) for kind in kinds}
         gc.collect()  # after which it knows fewer tuples and dictionaries
     del kept
+    native.count_objects()  # before 3.13 the twin leaves a copy of its variables in a frame, until it looks again
     gc.collect()
     assert [row for row in native.count_objects() if row[0] in kinds] == []
 

@@ -53,8 +53,10 @@ class Deep:
         self.python.start()
         assert self.inside.wait(PATIENCE)
         self.thread = next(each for each in threads.living() if each.ident == self.python.ident)
+        end = time.monotonic() + PATIENCE
         before: object = None
-        while before != (now := walked(sys._current_frames()[self.thread.ident])):
+        while before != (now := walked(sys._current_frames()[self.thread.ident])) or names(now)[:3] != ["wait"] * 3:
+            assert time.monotonic() < end
             before = now
             time.sleep(0.02)
 

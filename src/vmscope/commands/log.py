@@ -43,7 +43,7 @@ def _selections(what: str) -> list[tuple[str, int]]:
     for selection in what.split(","):
         tag, equals, level = selection.partition("=")
         if not tag or not all(part.isidentifier() for part in tag.split(".")):
-            raise CommandError(f"Invalid logger '{tag}': write all, tool, commands, agents, ...")
+            raise CommandError(f"Invalid logger '{tag}': write all, tool or commands")
         if (level if equals else "debug") not in LEVELS:
             raise CommandError(f"Invalid level '{level}': one of {', '.join(LEVELS)}")
         found.append((ROOT if tag == "all" else f"{ROOT}.{tag}", LEVELS[level if equals else "debug"]))

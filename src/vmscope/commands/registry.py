@@ -172,10 +172,11 @@ def told(error: VMScopeError) -> str:
 
 def log(message: str, *arguments: object, error: BaseException) -> None:
     """Where the program has loaded logging; where it has not, nobody could have asked to see it."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
+    if "logging" in sys.modules:
         with guest.Visit():
             try:
-                logging.getLogger("vmscope.commands").error(message, *arguments, exc_info=error)
+                from vmscope.tool import reports
+
+                reports.error(message, *arguments, error=error, log=reports.COMMANDS)
             except BaseException:  # a handler of the program's, which has its own ways of being told
                 pass

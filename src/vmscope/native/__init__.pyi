@@ -158,6 +158,7 @@ def variable(frame: FrameType, name: str, /) -> object: ...
 
 # -- sampler
 
+NO_COLLECTION: int  # the collector's first threshold while a call of `later` holds it off: no number of a program's
 SAMPLED: tuple[str, ...]
 
 @final

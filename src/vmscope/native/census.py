@@ -1,4 +1,8 @@
-"""The Python twin of census.c. Other threads run meanwhile, so what it finds is not of one moment."""
+"""The Python twin of census.c. Other threads run meanwhile, so what it finds is not of one moment.
+
+Before 3.13 a look at a running function's variables leaves a copy of them in its frame: until the next look, or the
+function's end, what they had lives on.
+"""
 
 from __future__ import annotations
 

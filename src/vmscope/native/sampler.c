@@ -17,6 +17,7 @@
 #define SLOW_FACTOR 200        /* and a pause of so many times its CPU time, hence 0.5 % of a core */
 #define CROWD 100              /* threads: more */
 #define CROWD_PERIOD (5000LL * MS) /* are counted so often at most */
+#define NO_COLLECTION 2147480333 /* a threshold that keeps the collector off: no number of a program's */
 #define SMOOTHING 0.125        /* weight of a visit in the contention estimate */
 
 #if !defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000 /* 3.14 has another collector */
@@ -241,7 +242,10 @@ put_ints(Sampler *self, PyObject *function, int field, Py_ssize_t count)
 {
     PyObject *tuple = PyObject_CallNoArgs(function);
     for (Py_ssize_t i = 0; tuple != NULL && PyTuple_Check(tuple) && i < count && i < PyTuple_GET_SIZE(tuple); i++) {
-        put(self, field + (int)i, PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
+        int64_t value = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
+        if (value != NO_COLLECTION) { /* else the program's own threshold, seen before, is back in a moment */
+            put(self, field + (int)i, value);
+        }
     }
     Py_XDECREF(tuple);
     PyErr_Clear();
@@ -692,5 +696,5 @@ vmscope_add_sampler(PyObject *module)
     int status = names == NULL ? -1 : PyModule_AddObjectRef(module, "SAMPLED", names);
     Py_XDECREF(names);
     Py_XDECREF(type);
-    return status;
+    return status < 0 ? -1 : PyModule_AddIntMacro(module, NO_COLLECTION);
 }

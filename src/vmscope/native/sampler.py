@@ -15,7 +15,9 @@ from time import monotonic_ns, process_time_ns, sleep, thread_time_ns
 from vmscope.native.slots import LongSlot
 from vmscope.native.thread import Own, Thread
 
-__all__ = ["SAMPLED", "Sampler"]
+__all__ = ["NO_COLLECTION", "SAMPLED", "Sampler"]
+
+NO_COLLECTION = 2_147_480_333  # a threshold that keeps the collector off: no number of a program's
 
 SAMPLED = (
     "cpu.user cpu.system faults.minor faults.major switches.voluntary switches.involuntary memory.peak memory.resident "
@@ -160,7 +162,8 @@ class Sampler(Thread):
     def _read_interpreter(self) -> None:
         for generation, (count, threshold) in enumerate(zip(gc.get_count(), gc.get_threshold(), strict=True)):
             self._put(f"gc.count.{generation}", count)
-            self._put(f"gc.threshold.{generation}", threshold)
+            if threshold != NO_COLLECTION:  # else the program's own, seen before, is back in a moment
+                self._put(f"gc.threshold.{generation}", threshold)
         self._put("gc.enabled", gc.isenabled())
         self._put("gc.garbage", len(gc.garbage))
         self._read_threads()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vmscope import native
-from vmscope.tool import threads
+from vmscope.tool import reports, threads
 from vmscope.tool.events import Event, bit
 from vmscope.tool.frames import OWN
 
@@ -39,10 +39,8 @@ class Allocations:
             native.trace_allocations(self.told, OWN, every, now[1])
             self._set, self._told = now, False
         elif not self._told:
-            import logging
-
             self._told = True
-            logging.getLogger("vmscope.tool").error("allocations cannot be told: %s traces them", holder())
+            reports.error("allocations cannot be told: %s traces them", holder())
 
     def told(self, thing: object, size: int, reason: int, state: int) -> None:
         """A new object is whole. The thread that made it need not be the calling one."""

@@ -1,4 +1,5 @@
 """What agents do wrong: into the log `vmscope.tool`, and into counters, which tell of it where nobody reads a log.
+What commands do wrong: into the log `vmscope.commands`.
 
 In a program that hosts agents nothing is ever printed, not even by logging's last resort. `shown` says that this is
 `vmscope run`, whose terminal belongs to who named the agents: there it is shown, unless logging has been configured.
@@ -14,17 +15,18 @@ from vmscope.counters.registry import REGISTRY
 ERRORS = "vmscope.agents.errors"
 DISABLED = "vmscope.agents.disabled"
 UNNAMED = "without a name"
+TOOL, COMMANDS = "vmscope.tool", "vmscope.commands"  # the loggers
 
 shown = False
 
 
-def error(message: str, *arguments: object, error: BaseException | None = None) -> None:
+def error(message: str, *arguments: object, error: BaseException | None = None, log: str = TOOL) -> None:
     """Logs what went wrong; `error` is what was raised."""
-    _logger().error(message, *arguments, exc_info=error)
+    _logger(log).error(message, *arguments, exc_info=error)
 
 
 def warning(message: str, *arguments: object) -> None:
-    _logger().warning(message, *arguments)
+    _logger(TOOL).warning(message, *arguments)
 
 
 def count(agent: str, place: str, name: str = ERRORS) -> None:
@@ -48,9 +50,9 @@ def _configured() -> bool:
     return not all(isinstance(each, logging.NullHandler) for each in handlers)
 
 
-def _logger() -> logging.Logger:
+def _logger(name: str) -> logging.Logger:
     """Made no earlier than it is needed: configuring logging disables what there is, unless told otherwise."""
-    logger = logging.getLogger("vmscope.tool")
+    logger = logging.getLogger(name)
     if not logger.handlers:
         logger.addHandler(_Unconfigured())
     return logger
