@@ -108,7 +108,7 @@ wait_for_room(Call *call)
         if (pthread_cond_timedwait(&self->changed, &self->mutex, &deadline) == ETIMEDOUT) {
             connection = connection_of(call);
             if (connection != NULL && vmscope_now() - connection->since >= READING_TIMEOUT) {
-                connection->gone = 1;
+                vmscope_give_up(self, connection);
                 alive = 0;
             }
         }
@@ -310,6 +310,7 @@ next_request(Listener *self)
     }
     if (first != NULL) {
         first->stage = SERVED;
+        first->since = vmscope_now();
         self->serving = 1;
     }
     pthread_mutex_unlock(&self->mutex);

@@ -104,7 +104,10 @@ extern const ThreadHooks vmscope_talker_hooks;
 /* With the mutex held: the request and the reply are done with; the descriptor is closed by the talker alone. */
 void vmscope_forget_connection(Listener *self, Connection *connection);
 
-/* With the mutex held: takes back what those hold who do not read. */
+/* With the mutex held: its client takes too long. What is queued for it is given back; the talker closes it. */
+void vmscope_give_up(Listener *self, Connection *connection);
+
+/* With the mutex held: gives those up who hold memory and do not read. */
 void vmscope_reclaim(Listener *self, int64_t now);
 
 /* -- handshake.c ---------------------------------------------------------------------------------- */

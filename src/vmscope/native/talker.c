@@ -84,13 +84,19 @@ refuse(Listener *self, Connection *connection, const char *reply)
 }
 
 void
+vmscope_give_up(Listener *self, Connection *connection)
+{
+    forget_reply(self, connection);
+    connection->gone = 1;
+}
+
+void
 vmscope_reclaim(Listener *self, int64_t now)
 {
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         Connection *connection = &self->connections[i];
         if (connection->stage == ENDING && now - connection->since >= READING_TIMEOUT) {
-            forget_reply(self, connection);
-            connection->gone = 1; /* the talker closes it */
+            vmscope_give_up(self, connection);
         }
     }
 }
