@@ -257,12 +257,16 @@ def test_a_long_reply(start: Callable[..., Serving]) -> None:
 
 
 def test_a_call_that_raises(start: Callable[..., Serving]) -> None:
+    """Its client is told, unless it has been told something already."""
+
     def serve(call: Any) -> None:
-        call.write(b"-1\n")
-        raise ValueError
+        if call.operation == "begun":
+            call.write(b"0\nso far")
+        raise ValueError("no such \ud800")
 
     serving = start(serve)
-    assert serving.ask(version_1("bad")) == b"-1\n"
+    assert serving.ask(version_1("begun")) == b"0\nso far"
+    assert serving.ask(version_1("bad")) == b"-1\nbad failed: no such \\ud800\n"
     assert serving.ask() == REPLY
 
 

@@ -86,6 +86,7 @@ append(Listener *self, Connection *connection, const char *bytes, size_t length)
             connection->since = vmscope_now(); /* it is the client's turn */
         }
         memcpy(connection->reply + connection->written, bytes, count);
+        connection->begun = 1;
         connection->written += count;
         self->queued += count;
     }
@@ -311,10 +312,31 @@ next_request(Listener *self)
     if (first != NULL) {
         first->stage = SERVED;
         first->since = vmscope_now();
+        first->begun = 0;
         self->serving = 1;
     }
     pthread_mutex_unlock(&self->mutex);
     return first;
+}
+
+/* Tells the client what was raised before anything could answer it, as where a module cannot be imported. */
+static void
+answer_failure(Call *call)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *text = PyUnicode_FromFormat("-1\n%S failed: %S\n", call->operation, value == NULL ? Py_None : value);
+    PyObject *bytes = text == NULL ? NULL : PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+    pthread_mutex_lock(&call->listener->mutex);
+    Connection *connection = connection_of(call);
+    int silent = connection != NULL && !connection->begun;
+    pthread_mutex_unlock(&call->listener->mutex);
+    Py_XDECREF(silent && bytes != NULL ? call_write((PyObject *)call, bytes) : NULL);
+    Py_XDECREF(bytes);
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
 }
 
 static void
@@ -327,7 +349,10 @@ run(Listener *self, Connection *connection)
     pthread_mutex_unlock(&self->mutex);
     Call *call = closed ? NULL : make_call(self, connection);
     PyObject *result = call == NULL ? NULL : PyObject_CallOneArg(self->serve, (PyObject *)call);
-    PyErr_Clear(); /* it reports its own failures; a host is never troubled */
+    if (call != NULL && result == NULL) {
+        answer_failure(call);
+    }
+    PyErr_Clear(); /* a host is never troubled */
     Py_XDECREF(result);
     Py_XDECREF((PyObject *)call);
     PyGILState_Release(gil);

@@ -49,6 +49,7 @@ typedef struct {
     uid_t uid;
     int64_t since; /* when the client has last done what was its turn */
     int gone;      /* the client has hung up, or takes too long */
+    int begun;     /* the reply is */
     char *request;
     size_t length, room;
     char *reply; /* what is queued stands from `sent` to `written` */

@@ -93,11 +93,13 @@ class Call:
         while arguments and not arguments[-1]:
             arguments.pop()
         self.arguments = tuple(arguments)
+        self.begun = False  # the reply is
 
     def write(self, data: Buffer, /) -> None:
         """Queues bytes of the reply. BrokenPipeError where the client has gone, or leaves too much unread for 10 s."""
         self._check()
         self._connection.reply += data
+        self.begun = True
         if len(self._connection.reply) >= _ENOUGH:
             self._connection.transmit()
         while len(self._connection.reply) > _MAX_QUEUED and not self._connection.gone:
@@ -339,10 +341,12 @@ class Listener(Thread):
 
     def _call(self, connection: _Connection, version: int, strings: list[bytes]) -> None:
         connection.since = monotonic_ns()
+        call = Call(self, connection, version, strings)
         try:
-            self._serve(Call(self, connection, version, strings))
-        except Exception:
-            pass  # it reports its own failures; a host is never troubled
+            self._serve(call)
+        except Exception as error:  # a host is never troubled
+            if not call.begun:
+                connection.reply += f"-1\n{call.operation} failed: {error}\n".encode(errors="backslashreplace")
 
     def _send(self, connection: _Connection, hung_up: bool) -> None:
         if not hung_up:
