@@ -177,7 +177,7 @@ def test_all_that_the_collector_finds(sample: Sample) -> None:
     counts = dump.counts()
     assert counts[f"{NAME}.Crowd"] == 321
     for name in ("function", "module", "method", "property", "cell", f"{NAME}.Slotted", "collections.deque"):
-        assert counts[name] == sample.said["kinds"][name], name
+        assert 0 <= counts[name] - sample.said["kinds"][name] < 5, name  # the twin has some of its own
     assert counts["java.lang.Class"] == list(map(metaclass(dump), sample.said["classes"])).count("java.lang.Class")
     assert sample.said["objects"] == sum(counts.values()) - counts["java.lang.Thread"]
 

@@ -32,6 +32,7 @@ _GC_HEADER = sys.getsizeof([]) - [].__sizeof__()
 _MANAGED = 1 << 3 | 1 << 4 if sys.version_info >= (3, 12) else 1 << 4  # Py_TPFLAGS_MANAGED_*
 _OPTIMIZED = 1  # CO_OPTIMIZED: variables stand in slots
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_READY = 1 << 12  # Py_TPFLAGS_READY
 _COLLECTED = 1 << 14  # Py_TPFLAGS_HAVE_GC
 
 
@@ -89,9 +90,17 @@ def references(thing: object) -> list[object]:
             found += [_TYPE["__name__"].__get__(thing), _TYPE["__qualname__"].__get__(thing)]
         else:
             found += gc.get_referents(_TYPE["__dict__"].__get__(thing))
-            found += [_TYPE[name].__get__(thing) for name in ("__bases__", "__mro__", "__base__")]
+            found += [bases_of(thing), *(_TYPE[name].__get__(thing) for name in ("__mro__", "__base__"))]  # type: ignore[arg-type]
     elif kind is range:
         found += [thing.start, thing.stop, thing.step]  # type: ignore[attr-defined]
+    return found
+
+
+def bases_of(kind: type) -> tuple[type, ...]:
+    """None of a class of C code that has not been made ready; CPython 3.11 would crash."""
+    found: tuple[type, ...] = ()
+    if _TYPE["__flags__"].__get__(kind) & _READY:
+        found = _TYPE["__bases__"].__get__(kind)
     return found
 
 

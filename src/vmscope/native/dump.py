@@ -80,9 +80,8 @@ def mro(kind: type) -> tuple[type, ...]:
 
 def namespace(kind: type) -> dict[object, object]:
     """Its own `__dict__`, the very object."""
-    [found] = gc.get_referents(_TYPE["__dict__"].__get__(kind))
-    assert isinstance(found, dict)
-    return found
+    found = gc.get_referents(_TYPE["__dict__"].__get__(kind))
+    return found[0] if found and type(found[0]) is dict else {}
 
 
 def base_of(kind: type) -> type | None:
@@ -213,8 +212,8 @@ class Dump(Hprof):
             ("__size__", LONG, census.size_of(kind)),
             ("__refcount__", INT, references_to(kind)),
             ("__class__", OBJECT, id(type(kind))),
-            ("__dict__", OBJECT, id(own)),
-            ("__bases__", OBJECT, self.id(_TYPE["__bases__"].__get__(kind))),
+            ("__dict__", OBJECT, self.id(own)),
+            ("__bases__", OBJECT, self.id(census.bases_of(kind))),
             ("__mro__", OBJECT, self.id(mro(kind))),
         ]
         for name, _, _ in fixed:
