@@ -1,4 +1,8 @@
-"""SIGKILL at any moment of a start: nobody ever meets half a region, and the next start clears up."""
+"""SIGKILL at any moment of a start: nobody ever meets half a region, and the next start clears up.
+
+But for the socket of a process that was killed after it made it and before its region was there, a millisecond: nothing
+tells the next start of that. It stays, as a HotSpot's does, until a process of that pid replaces it.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +42,10 @@ def timed():
     os.close(writing)
     return time.monotonic() - begin
 
+def regions():
+    return {{path for path in tree() if not path.startswith("/tmp/.java_pid")}}
+
+published, sockets = set(), []
 window = 2 * max(timed() for _ in range(5))
 chance = random.Random(4711)
 outcomes = {{"none": 0, "whole": 0}}
@@ -56,13 +64,17 @@ for _ in range({KILLS}):
         assert values["java.property.java.vm.name"] == "CPython"
         assert values["sun.rt.vmInitDoneTime"] > 0
         outcomes["whole"] += 1
+        published.add(child)
     else:
         outcomes["none"] += 1
     # Those of the killed that came before it were cleared away by this start, if it came that far.
-    assert set(tree()) <= {{FOLDER, *(f"{{FOLDER}}/{{name}}" for name in names)}}, tree()
+    assert regions() <= {{FOLDER, *(f"{{FOLDER}}/{{name}}" for name in names)}}, tree()
+    if child in published:
+        sockets.append(f"/tmp/.java_pid{{child}}")
 vmscope.start()
+assert not set(sockets) & set(tree()), tree()
 assert os.listdir(FOLDER) == [str(os.getpid())], os.listdir(FOLDER)
-answer(**outcomes, left=len(tree()))
+answer(**outcomes, left=len(regions()))
 """
 
 
@@ -126,7 +138,7 @@ def killed_at(step):
 closed, steps = [], 0
 while killed_at(steps):
     vmscope.start()
-    found = tree()
+    found = [path for path in tree() if not path.startswith("/tmp/.java_pid")]
     vmscope.stop()
     assert found == ["/tmp/hsperfdata_root", f"/tmp/hsperfdata_root/{os.getpid()}"], (steps, found)
     steps += 1
