@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import sys
 import threading
 from collections.abc import Callable
@@ -155,7 +156,7 @@ def test_what_a_with_block_enters() -> None:
 
 
 def test_a_method_that_is_called_by_another_name() -> None:
-    lock = threading.RLock()
+    lock = _thread.RLock()  # of C, whatever other tests have made of threading's
     source = waits.Source(0, ())
     source.method = True
     assert source.find((lock.acquire,)) is lock
