@@ -19,6 +19,10 @@ TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
 DIRECTORY = TMP + "mkdir -m 755 /tmp/hsperfdata_root\n"
 
 START = """
+def tree(tree=tree):
+    own = f"/tmp/.java_pid{os.getpid()}"  # the attach socket, which is beside the folder
+    return [path for path in tree() if path != own]
+
 before = {path: os.lstat(path)[:7] for path in tree()}
 vmscope.start()
 status = vmscope.status()
