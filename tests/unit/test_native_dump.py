@@ -178,7 +178,8 @@ def test_all_that_the_collector_finds(sample: Sample) -> None:
     assert counts[f"{NAME}.Crowd"] == 321
     for name in ("function", "module", "method", "property", "cell", f"{NAME}.Slotted", "collections.deque"):
         assert 0 <= counts[name] - sample.said["kinds"][name] < 5, name  # the twin has some of its own
-    assert counts["java.lang.Class"] == list(map(metaclass(dump), sample.said["classes"])).count("java.lang.Class")
+    beyond = counts["java.lang.Class"] - list(map(metaclass(dump), sample.said["classes"])).count("java.lang.Class")
+    assert 0 <= beyond <= int(sys.version_info < (3, 12))  # the twin's _socket has one there that no base knows
     assert sample.said["objects"] == sum(counts.values()) - counts["java.lang.Thread"]
 
 
