@@ -160,6 +160,19 @@ def test_each_way_to_end(folder: Path, end: str, status: int, in_order: bool) ->
     assert lines.count("unload DEAD") == in_order
 
 
+def test_a_signal_ends_the_process_whatever_goes_wrong(folder: Path) -> None:
+    program = """
+import signal, time
+from vmscope import runtime
+runtime.VM.exit = lambda: 1 / 0
+signal.raise_signal(15)
+time.sleep(1)
+print("goes on")
+"""
+    status, lines, _ = vmscope(folder, "-pyagent:loud", "-c", program)
+    assert (status, "goes on" in lines) == (-signal.SIGTERM, False)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_that_the_option_leaves_alone(folder: Path, number: int) -> None:
     program = f"import signal; print(signal.getsignal({number}).name, flush=True); signal.raise_signal({number})"

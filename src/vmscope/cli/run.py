@@ -147,8 +147,10 @@ def _end_in_order() -> None:
     def end(signum: int, _: object) -> None:
         _signal.signal(relay, _signal.SIG_DFL)
         native.leave_end_signals()
-        runtime.VM.exit()
-        os.kill(os.getpid(), native.end_signal() or signum)
+        try:
+            runtime.VM.exit()
+        finally:  # whatever goes wrong, the program is not left running with an error that is not its own
+            os.kill(os.getpid(), native.end_signal() or signum)
 
     _signal.signal(relay, end)
     native.take_end_signals(relay)
