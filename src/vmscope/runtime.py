@@ -284,10 +284,13 @@ class VirtualMachine:
 
     def exit(self) -> None:
         """The end of the process: its agents are told, then the region goes."""
-        host = sys.modules.get("vmscope.tool.host")
-        if host is not None:
-            host.end()
-        self._end(last=True)
+        try:
+            # A command may be importing it at this moment, and then it is half there.
+            getattr(sys.modules.get("vmscope.tool.host"), "end", _nothing)()
+        except Exception as error:
+            self._log("error", "the agents could not be told of the end: %s", error)
+        finally:
+            self._end(last=True)
 
     def stop(self) -> None:
         """Saves the region where asked, takes its file away, and goes on counting on private memory."""
@@ -418,12 +421,16 @@ class VirtualMachine:
     def _log(self, level: str, message: str, *arguments: object) -> None:
         """Logs where the program has loaded logging; where it has not, nobody could have asked to see it."""
         logging = sys.modules.get("logging")
-        if logging is None or self._silent or self.autostarted:
+        if self._silent or self.autostarted or not hasattr(logging, "shutdown"):  # the last of what it defines
             return
         logger = logging.getLogger("vmscope")
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
         getattr(logger, level)(message, *arguments)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _why_no_socket(error: Exception, path: str) -> str:

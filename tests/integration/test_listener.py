@@ -181,6 +181,20 @@ def test_exit_waits_for_a_command_a_second_at_most(start_vmscope: StartVMScope, 
         assert time.monotonic() - begin < 5
 
 
+def test_exit_while_a_command_imports_what_agents_need() -> None:
+    """The module is there, and nothing is in it yet."""
+    code = """
+import os, sys, types
+sys.modules["vmscope.tool.host"] = types.ModuleType("vmscope.tool.host")
+print(os.path.exists(f"/tmp/.java_pid{os.getpid()}"))
+"""
+    with Child([sys.executable, "-m", "vmscope", "run", "-c", code], merge_stderr=True) as child:
+        assert child.readline() == "True"
+        assert child.process.wait(PATIENCE) == 0
+        assert child.rest() == b""  # no traceback
+        assert not path_of(child.pid).exists()
+
+
 # -- it answers while the program is busy ---------------------------------------------------------
 
 BUSY = {
