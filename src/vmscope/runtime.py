@@ -421,7 +421,9 @@ class VirtualMachine:
     def _log(self, level: str, message: str, *arguments: object) -> None:
         """Logs where the program has loaded logging; where it has not, nobody could have asked to see it."""
         logging = sys.modules.get("logging")
-        if self._silent or self.autostarted or not hasattr(logging, "shutdown"):  # the last of what it defines
+        if logging is None or self._silent or self.autostarted:
+            return
+        if not hasattr(logging, "shutdown"):  # the last of what it defines: it is being imported
             return
         logger = logging.getLogger("vmscope")
         if not logger.handlers:
