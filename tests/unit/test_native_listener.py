@@ -9,6 +9,7 @@ import re
 import socket
 import stat
 import struct
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -96,6 +97,13 @@ def read(client: socket.socket) -> bytes:
 @pytest.fixture(params=both())
 def form(request: pytest.FixtureRequest) -> Any:
     return request.param
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """pytest's own may be too long for a socket: within another run of it, it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
