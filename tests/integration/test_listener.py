@@ -427,6 +427,31 @@ def test_a_child_that_nobody_told_us_of_holds_no_socket(start_vmscope: StartVMSc
         path_of(child.pid).unlink()
 
 
+@C_ONLY
+def test_one_fork_alone_waits_for_a_long_command(start_vmscope: StartVMScope) -> None:
+    child = start_vmscope(
+        code=SLOW_COMMAND
+        + """
+import os, time
+def fork():
+    begin = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return time.monotonic() - begin
+"""
+    )
+    with closing(socket.socket(socket.AF_UNIX)) as client:
+        client.settimeout(PATIENCE)
+        client.connect(str(path_of(child.pid)))
+        client.sendall(b"1\0jcmd\0Test.wait\0\0\0")
+        assert client.recv(100).startswith(b"0\nbegun")
+        first = float(child.ask("fork()"))
+        assert float(child.ask("min(fork() for _ in range(3))")) < first / 4
+    assert child.stop() == 0
+
+
 def test_a_command_that_forks(start_vmscope: StartVMScope) -> None:
     """On the listener's own thread, as an agent may: the child ends with its thread, and the parent goes on."""
     code = """

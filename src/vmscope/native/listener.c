@@ -361,6 +361,7 @@ run(Listener *self, Connection *connection)
 static void
 complete(Listener *self, Connection *connection)
 {
+    atomic_store(&self->servant.late, 0);
     pthread_mutex_lock(&self->mutex);
     self->serving = 0;
     if (connection->fd < 0) { /* the client went before */

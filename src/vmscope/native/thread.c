@@ -187,6 +187,7 @@ vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)
     self->body = body;
     self->tid = 0;
     self->joinable = self->running = self->stopping = self->kicked = self->stuck = 0;
+    atomic_store(&self->late, 0);
     atomic_store(&self->paused, 0);
     atomic_store(&self->finished, 0);
 }
@@ -508,9 +509,11 @@ wait_for_pause(Thread *self)
         return;
     }
     self->stuck = 0;
-    for (int i = 1; i <= FORK_TRIES && !self->stuck && !join(self, FORK_TIMEOUT); i++) {
+    int tries = atomic_load(&self->late) ? 1 : FORK_TRIES, ended = 0; /* only one fork waits long for a long command */
+    for (int i = 1; i <= tries && !self->stuck && !(ended = join(self, FORK_TIMEOUT)); i++) {
         self->stuck = (i >= FROZEN_TRIES && is_frozen(self->tid)) || (i >= STUCK_TRIES && is_stuck(self->tid));
     }
+    atomic_store(&self->late, !ended && self->kind == SERVANT_THREAD);
 }
 
 static int

@@ -42,6 +42,7 @@ typedef struct {
     _Atomic int paused;                                /* forks under way */
     _Atomic int finished;                              /* no fork starts it again */
     int stuck;                                         /* on a frozen disk, as the last fork found it */
+    _Atomic int late;                                  /* a fork has waited in vain for the command that it runs */
     int64_t cpu;                                       /* ns of CPU that are accounted for; the thread's own */
     _Atomic int error;                                 /* errno of the last failure: a start, or the owner's work */
 } Thread;
