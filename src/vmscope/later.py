@@ -8,6 +8,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import os
+import sys
 
 from vmscope import native
 
@@ -23,6 +24,7 @@ _waiting: Callable[[], object] | None = None
 _threshold = 0  # the program's own, where native.NO_COLLECTION stands in its place
 _visits = 0  # calls under way for which it does
 _visiting = _thread.allocate_lock()
+_multiprocessing: object = None  # the module that we have told
 
 
 def call(callback: Callable[[], object]) -> None:
@@ -56,6 +58,22 @@ def hook() -> None:
         os.register_at_fork(
             before=native.before_fork, after_in_parent=native.after_fork_in_parent, after_in_child=_after_fork
         )
+
+
+def at_exit_of_worker(end: Callable[[], object]) -> None:
+    """Where this is a child of multiprocessing, which ends with os._exit, without atexit: calls it at that end."""
+    process, util = (sys.modules.get(f"multiprocessing.{name}") for name in ("process", "util"))
+    if process is not None and util is not None and process.parent_process() is not None:
+        util.Finalize(None, end, exitpriority=-1)
+
+
+def at_exit_of_forked_worker(end: Callable[[], object]) -> None:
+    """The same in a child that has just been forked, and that multiprocessing will make one of its own."""
+    global _multiprocessing
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and util is not _multiprocessing:
+        _multiprocessing = util
+        util.register_after_fork(at_exit_of_worker, lambda _: util.Finalize(None, end, exitpriority=-1))
 
 
 def at_exit(end: Callable[[], object]) -> None:

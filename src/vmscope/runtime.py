@@ -45,7 +45,6 @@ class VirtualMachine:
         self._armed = False
         self._standard: Standard | None = None
         self._hooked = False
-        self._multiprocessing: object = None
         self._lock = RLock()
         self.autostarted = False  # then nobody has asked for anything, or wants to read about it
         self._silent = False
@@ -157,7 +156,7 @@ class VirtualMachine:
             self.attach_reason = "a process has one socket, its main interpreter's: this is a sub-interpreter"
             return
         self._hook()
-        self._end_with_parent()
+        later.at_exit_of_worker(self.exit)
         self._listen()
         if not self.flags.on("UsePerfData"):
             self.reason = "switched off by -XX:-UsePerfData"
@@ -371,7 +370,7 @@ class VirtualMachine:
             self._standard.after_fork()
         if "%p" not in self.flags.text("PerfDataSaveFile"):
             self.flags.forget("PerfDataSaveFile")  # the parent's exit writes that file
-        self._end_with_multiprocessing()
+        later.at_exit_of_forked_worker(self.exit)
         if self._standard is not None:
             self.reason = "a forked child: its region appears a moment after the fork"
         self.attach_reason = "a forked child: its socket appears a moment after the fork"
@@ -398,19 +397,6 @@ class VirtualMachine:
             finally:
                 self._silent = silent
                 self._lock.release()
-
-    def _end_with_multiprocessing(self) -> None:
-        """The children of multiprocessing end with os._exit, without atexit."""
-        util = sys.modules.get("multiprocessing.util")
-        if util is not None and util is not self._multiprocessing:
-            self._multiprocessing = util
-            util.register_after_fork(self, lambda vm: util.Finalize(None, vm.exit, exitpriority=-1))
-
-    def _end_with_parent(self) -> None:
-        """The same for a child of multiprocessing that is on its way already."""
-        process, util = (sys.modules.get(f"multiprocessing.{name}") for name in ("process", "util"))
-        if process is not None and util is not None and process.parent_process() is not None:
-            util.Finalize(None, self.exit, exitpriority=-1)
 
     def status(self) -> Status:
         """Whether this process is published, where, and why not."""

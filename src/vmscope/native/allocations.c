@@ -4,9 +4,10 @@
  * with the instruction that was being executed, and asks for a call from the evaluation loop. By then an object is whole
  * if no C code is at work any more that made it: its frame has gone, or has gone on, or runs on top of the C stack. No
  * reference is held meanwhile: an object that goes before that is forgotten. What one instruction of a frame has made
- * becomes whole together, and is looked at together; a thread that runs several greenlets has a stack for each. The tracer does not hear of everything that
- * goes (floats that the interpreter's loop frees, tuples and strings that are moved as they grow), so the allocator of
- * objects is listened to as well; what it gives also says how large an object is.
+ * becomes whole together, and is looked at together; a thread that runs several greenlets has a stack for each. The
+ * tracer does not hear of everything that goes (floats that the interpreter's loop frees, tuples and strings that are
+ * moved as they grow), so the allocator of objects is listened to as well; what it gives also says how large an object
+ * is.
  *
  * Nobody is told of a str: io.StringIO has one that it goes on filling, and moves as it grows without a look at who else
  * has it (unicodeobject.c: resize_compact for a _PyUnicodeWriter), and it cannot be told from one that is done.
@@ -18,6 +19,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "allocator.h"
 #include "dispatch.h"
 
 #if PY_VERSION_HEX >= 0x030D0000 && !defined(Py_GIL_DISABLED)
@@ -82,13 +84,7 @@ static struct {
     Group *groups;
 } all;
 
-/* The allocator below ours; it stays there for good once it is, since others may have put theirs above. */
-static PyMemAllocatorEx below;
-static int listening;
-
 typedef struct {
-    void *memory; /* what the allocator gave last */
-    size_t size;
     uint64_t asked; /* `served` when this thread asked for a call; plus one */
     void *frame;    /* where it was called last, */
     int instruction;
@@ -244,7 +240,7 @@ forget(const void *object)
 }
 
 /* What stands in this memory goes. */
-static inline void
+static void
 forget_memory(void *memory)
 {
     if (all.count != 0 && own_state() != NULL) {
@@ -274,85 +270,12 @@ note_add(PyObject *object, PyThreadState *state, size_t size, int reason)
     all.made++;
 }
 
-/* -- the allocator --------------------------------------------------------------------------------- */
-
-static inline void *
-given(void *memory, size_t size)
-{
-    last.memory = memory;
-    last.size = size;
-    return memory;
-}
-
-static void *
-hook_malloc(void *context, size_t size)
-{
-    (void)context;
-    return given(below.malloc(below.ctx, size), size);
-}
-
-static void *
-hook_calloc(void *context, size_t count, size_t size)
-{
-    (void)context;
-    return given(below.calloc(below.ctx, count, size), count * size);
-}
-
-static void *
-hook_realloc(void *context, void *memory, size_t size)
-{
-    (void)context;
-    if (memory != NULL) {
-        forget_memory(memory);
-    }
-    return given(below.realloc(below.ctx, memory, size), size);
-}
-
-static void
-hook_free(void *context, void *memory)
-{
-    (void)context;
-    if (memory != NULL) {
-        forget_memory(memory);
-    }
-    below.free(below.ctx, memory);
-}
-
-/* Whether it still calls ours: who had put one below, and takes it out again, takes ours out too. */
-static int
-is_heard(void)
-{
-    last.memory = NULL;
-    PyObject_Free(PyObject_Malloc(1));
-    int heard = last.memory != NULL;
-    last.memory = NULL;
-    return heard;
-}
-
 static void
 listen_to_allocator(void)
 {
-    if (listening && !is_heard()) { /* what has gone meanwhile was not heard of either */
+    if (vmscope_listen_to_allocator(forget_memory) != 0) { /* what has gone meanwhile was not heard of */
         all.lost += (uint64_t)all.count;
         notes_clear();
-        listening = 0;
-    }
-    if (!listening) {
-        PyMemAllocatorEx ours = {NULL, hook_malloc, hook_calloc, hook_realloc, hook_free};
-        PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &below);
-        PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &ours);
-        listening = 1;
-    }
-}
-
-static void
-leave_allocator(void)
-{
-    PyMemAllocatorEx now;
-    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &now);
-    if (listening && now.malloc == hook_malloc) { /* else somebody's stands above, and calls ours */
-        PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &below);
-        listening = 0;
     }
 }
 
@@ -402,9 +325,10 @@ tracer(PyObject *object, PyRefTracerEvent event, void *data)
         PyUnicode_CheckExact(object)) {
         return 0;
     }
-    uintptr_t head = (uintptr_t)object - (uintptr_t)last.memory;
-    size_t size = last.memory != NULL && head <= HEADS ? last.size : (size_t)Py_TYPE(object)->tp_basicsize;
-    last.memory = NULL;
+    uintptr_t head = (uintptr_t)object - (uintptr_t)vmscope_given.memory;
+    int fits = vmscope_given.memory != NULL && head <= HEADS;
+    size_t size = fits ? vmscope_given.size : (size_t)Py_TYPE(object)->tp_basicsize;
+    vmscope_given.memory = NULL;
     int reason = all.every ? EVERY : 0;
     if (all.interval >= 0 && (all.left -= (int64_t)size) <= 0) {
         all.left = next_sample();
@@ -631,7 +555,7 @@ stop_tracing(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         PyRefTracer_SetTracer(NULL, NULL);
     }
     all.count = 0;
-    leave_allocator();
+    vmscope_leave_allocator();
     Py_CLEAR(all.own.name);
     Py_XDECREF(callback);
     Py_RETURN_NONE;
@@ -697,8 +621,8 @@ static PyMethodDef functions[] = {
     {"trace_allocations", trace_allocations, METH_VARARGS,
      "trace_allocations(callback, own, every, interval, /)\n--\n\nFrom now on callback(object, size, reason, state) is "
      "called for new objects, when they are whole; the last is the number of the thread state that made it. For every "
-     "one (reason & 1), and for one in so many bytes (reason & 2; an interval below 0: never). Nothing is told of what code makes whose file name begins with "
-     "`own`, nor of what a callback does. RuntimeError."},
+     "one (reason & 1), and for one in so many bytes (reason & 2; an interval below 0: never). Nothing is told of what "
+     "code makes whose file name begins with `own`, nor of what a callback does. RuntimeError."},
     {"traces_allocations", traces_allocations, METH_NOARGS, "Whether this interpreter can."},
     {"stop_tracing", stop_tracing, METH_NOARGS, "No callback is called any more."},
     {"tracer_holder", tracer_holder, METH_NOARGS,
