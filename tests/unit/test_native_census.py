@@ -145,6 +145,9 @@ def test_sizes_are_those_of_getsizeof(native: Any) -> None:
         kind, count, size = rows.get(key, (None, 0, 0))
         if kind in (tuple, dict, list, set, frozenset, type(sys._getframe())) or kind is None:
             continue
+        # From 3.13 on the `__sizeof__` of the classes of ctypes's classes takes more than a self.
+        if any(base.__module__ == "_ctypes" for base in kind.__mro__):
+            continue
         if count == len(found):
             assert size == sum(found), kind
             checked += 1

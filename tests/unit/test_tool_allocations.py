@@ -391,7 +391,8 @@ def test_a_stack_without_room_for_a_callback(env: Environment, monkeypatch: pyte
         with pytest.raises(RecursionError):
             deep(kept)
         [object() for _ in range(5)]
-        assert len([each for each in told if type(each) is Made]) == len(kept)
+        # The last one may have been made where there was no room to keep it.
+        assert len([each for each in told if type(each) is Made]) - len(kept) in (0, 1)
 
     during(env, EVERY, run, lambda env, thread, thing, klass, size: told.append(thing))
     assert unraisable == []

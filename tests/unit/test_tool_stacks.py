@@ -55,7 +55,12 @@ class Deep:
         self.thread = next(each for each in threads.living() if each.ident == self.python.ident)
         end = time.monotonic() + PATIENCE
         before: object = None
-        while before != (now := walked(sys._current_frames()[self.thread.ident])) or names(now)[:3] != ["wait"] * 3:
+        while True:
+            frame = sys._current_frames()[self.thread.ident]
+            # Once it has let go of the condition's lock, only the wait itself is left.
+            now = walked(frame) if "saved_state" in frame.f_locals else None
+            if now is not None and now == before:
+                break
             assert time.monotonic() < end
             before = now
             time.sleep(0.02)

@@ -32,10 +32,8 @@ def clean(directory: Directory, own_pid: int) -> list[str]:
         return removed
     for name in names:
         try:
-            if _clean_one(directory.fd, name, own_pid):
+            if _clean_one(directory, name, own_pid):
                 removed.append(name)
-                if name.isdigit() and name != str(own_pid):
-                    _clean_socket(directory, name)
         except OSError:
             continue  # gone already, a directory, or not ours to judge
     return removed
@@ -75,7 +73,8 @@ def _clean_pair(directory_fd: int, temporary: str, name: str, own_pid: int) -> N
         os.close(fd)
 
 
-def _clean_one(directory_fd: int, name: str, own_pid: int) -> bool:
+def _clean_one(directory: Directory, name: str, own_pid: int) -> bool:
+    directory_fd = directory.fd
     pid = int(name) if name.isascii() and name.isdigit() else 0
     if pid == 0:
         os.unlink(name, dir_fd=directory_fd)
@@ -94,6 +93,8 @@ def _clean_one(directory_fd: int, name: str, own_pid: int) -> bool:
         named = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
         if not os.path.samestat(named, opened):
             return False
+        if pid != own_pid:
+            _clean_socket(directory, name)  # first: a start that is killed here leaves the region to the next one
         os.unlink(name, dir_fd=directory_fd)
         return True
     finally:
@@ -103,9 +104,12 @@ def _clean_one(directory_fd: int, name: str, own_pid: int) -> bool:
 def _clean_socket(directory: Directory, name: str) -> None:
     """A VM that was killed left the socket too that its clients attached to."""
     path = f"{os.path.dirname(directory.path)}/.java_pid{name}"
-    found = os.lstat(path)
-    if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.fstat(directory.fd).st_uid:
-        os.unlink(path)
+    try:
+        found = os.lstat(path)
+        if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.fstat(directory.fd).st_uid:
+            os.unlink(path)
+    except OSError:
+        pass  # it had none, or another start takes it away
 
 
 def _lives(pid: int) -> bool:
