@@ -901,9 +901,9 @@ def test_what_was_put_off_is_read_when_the_program_stands_still(implementation: 
         child.read_until(b"ready\n")
         vm = vmscope.vm(child.pid)
         child.ask("burn(0.3)")
-        # The last of it takes long enough that a sample comes after the files.
-        child.ask("kept.extend([bytearray(b'x') * 60_000_000, *(open('/dev/null') for _ in range(100))]) or burn(0.005)")
-        sources = {"python.memory.peak": 60_000_000, "python.process.files.open": 103}
+        # burn: so that a sample comes after the files
+        child.ask("kept.extend([bytearray(b'x') * 60_000_000, *(open('/dev/null') for _ in range(99))]) or burn(0.01)")
+        sources = {"python.memory.peak": 60_000_000, "python.process.files.open": 102}
         if implementation == "c":
             sources["python.memory.malloc.mapped"] = 60_000_000
         end = time.monotonic() + 30
