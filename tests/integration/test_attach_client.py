@@ -23,6 +23,7 @@ from vmscope import errors
 from vmscope.attach.client import Client, connect
 from vmscope.attach.target import Target
 from vmscope.cli import cmd
+from vmscope.commands import arguments
 
 ROOT = os.geteuid() == 0
 
@@ -757,3 +758,25 @@ def test_a_first_question_does_not_wait(start_jvm: StartJVM) -> None:
         took.append(time.monotonic() - begin)
         jvm.kill()
     assert min(took) < 5
+
+
+@pytest.mark.parametrize(
+    ("word", "argument"),
+    [
+        ("/a b", "/a b"),
+        ("'/a b'", "/a b"),
+        ('"/a b"', "/a b"),
+        ("/a=b c", "/a=b c"),
+        ("/a=b", "/a=b"),
+        ("it's a", "it's a"),
+    ],
+)
+def test_a_word_stays_a_word(word: str, argument: str) -> None:
+    """Those with quotes of their own, as jcmd needs them, too."""
+    text = cmd.line(["GC.heap_dump", word, "-gz=1"])
+    assert list(arguments.words(text.partition(" ")[2])) == [(argument, None), ("-gz", "1")]
+
+
+@pytest.mark.parametrize("word", ["name=a b", "name='a b'", 'name="a b"'])
+def test_an_option_s_value_stays_one(word: str) -> None:
+    assert list(arguments.words(cmd.line(["x", word]).partition(" ")[2])) == [("name", "a b")]

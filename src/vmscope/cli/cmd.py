@@ -81,11 +81,14 @@ def line(words: list[str]) -> str:
 
 
 def _quoted(word: str) -> str:
-    if word and not any(char.isspace() for char in word):
-        return word
     key, equals, value = word.partition("=")
-    if not equals or any(char.isspace() for char in key):
+    if not equals or not all(char.isalnum() or char in "-_." for char in key):  # a path with a `=` is no option
         key, equals, value = "", "", word
+    plain = value if not key else ""
+    if word and "=" not in plain and not any(char.isspace() for char in word):
+        return word
+    if len(value) > 1 and value[0] == value[-1] in "\"'" and value[0] not in value[1:-1]:
+        return word  # as it has to be quoted for jcmd
     for quote in "\"'":
         if quote not in value:
             return f"{key}{equals}{quote}{value}{quote}"
