@@ -9,14 +9,16 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
 from tests.hprof import MAGIC
+from tests.unit.test_command_operations import Call
 from vmscope import commands, native
-from vmscope.commands import heap_dump
+from vmscope.commands import heap_dump, operations
 from vmscope.errors import CommandError
 
 
@@ -120,7 +122,7 @@ def test_a_client_that_has_gone(tmp_path: Path) -> None:
             raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        commands.execute(f"GC.heap_dump {tmp_path / 'a.hprof'}", Gone())
+        commands.execute(f"GC.heap_dump {tmp_path / 'a.hprof'} -gz=1", Gone())
     assert os.listdir(tmp_path) == []
 
 
@@ -167,3 +169,33 @@ def test_a_full_disk(tiny: Path, options: str, monkeypatch: pytest.MonkeyPatch) 
     said = refused(f"GC.heap_dump {path}{options}")
     assert said == f"Unable to write {path}: No space left on device; nothing is left of it"
     assert os.listdir(tiny) == []
+
+
+@pytest.mark.parametrize("options", ["", " -gz=1"])
+def test_nothing_is_sent_before_the_objects_are_written(
+    options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For what is sent first has the status, which no later failure can take back."""
+    path = tmp_path / "a.hprof"
+    call = Call("jcmd", f"GC.heap_dump {path}{options}")
+
+    def dump_heap(fd: int) -> tuple[int, int]:
+        assert call.parts == []
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(native, "dump_heap", dump_heap)
+    operations.serve(call)
+    expected = f"-1\nUnable to write {path}: No space left on device; nothing is left of it\n"
+    assert b"".join(call.parts).decode() == expected
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_histogram_on_a_full_disk(tiny: Path) -> None:
+    with open(tiny / "ballast", "wb", buffering=0) as ballast, suppress(OSError):
+        while ballast.write(bytes(4096)):
+            pass
+    call = Call("inspectheap", "-all", str(tiny / "histogram"))
+    operations.serve(call)
+    said = b"".join(call.parts).decode()
+    assert said == f"-1\nUnable to create {tiny}/histogram: No space left on device\n"
+    assert os.listdir(tiny) == ["ballast"]

@@ -30,18 +30,16 @@ def run(out: Output, filename: str, all: bool, gz: int | None, overwrite: bool, 
         raise CommandError(f"Compression level out of range (1-9): {gz}")
     refuse(filename, overwrite)
     begin = time.monotonic()
-    temporary = f"{filename}.{os.urandom(8).hex()}.partial"
+    temporary = beside(filename)
     try:
         fd = create(temporary)
     except OSError as error:
         raise CommandError(f"Unable to create {filename}: {error.strerror}") from error
     try:
         try:
-            out.write(f"Dumping heap to {filename} ...\n")
-            out.flush()
             if not all:
                 gc.collect()
-            size = fill(out, fd, temporary, gz)
+            size = fill(out, fd, filename, temporary, gz)
         finally:
             os.close(fd)
         publish(temporary, filename, overwrite)
@@ -54,10 +52,11 @@ def run(out: Output, filename: str, all: bool, gz: int | None, overwrite: bool, 
     out.write(f"Heap dump file created [{size} bytes in {time.monotonic() - begin:.3f} secs]\n")
 
 
-def fill(out: Output, fd: int, temporary: str, gz: int | None) -> int:
-    """Writes the file; its size."""
+def fill(out: Output, fd: int, filename: str, temporary: str, gz: int | None) -> int:
+    """Writes the file; its size. Nothing is sent before the objects are written: with it goes a success's status."""
     begin = time.monotonic()
     objects, size = native.dump_heap(fd)
+    out.write(f"Dumping heap to {filename} ...\n")
     if gz is None:
         return size
     out.write(f"{objects} objects, {size} bytes in {time.monotonic() - begin:.3f} secs; compressing ...\n")
@@ -81,6 +80,11 @@ def refuse(filename: str, overwrite: bool) -> None:
         raise CommandError(f"Unable to create {filename}: File exists; -overwrite replaces it")
     if not stat.S_ISREG(found.st_mode):
         raise CommandError(f"Unable to create {filename}: it is no file, and -overwrite replaces nothing else")
+
+
+def beside(filename: str) -> str:
+    """Under which name a file is written until it is whole."""
+    return f"{filename}.{os.urandom(8).hex()}.partial"
 
 
 def create(temporary: str) -> int:

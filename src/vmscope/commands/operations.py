@@ -6,6 +6,7 @@ JDK's clients show it and exit with 1.
 
 from __future__ import annotations
 
+import io
 import os
 
 from vmscope import flags
@@ -112,16 +113,23 @@ def inspect_heap(reply: Reply, what: str = "", path: str = "", *_: str) -> None:
     if not path:
         registry.invoke("GC.class_histogram", reply, all=everything)
         return
+    from vmscope.commands import heap_dump
+
+    if os.path.lexists(path):
+        raise CommandError(f"Unable to create {path}: File exists")
+    text = io.StringIO()
+    registry.invoke("GC.class_histogram", text, all=everything)
+    temporary = heap_dump.beside(path)
     try:
-        with open(path, "x", encoding="utf-8", errors="backslashreplace", opener=_private) as file:
-            registry.invoke("GC.class_histogram", file, all=everything)
+        fd = heap_dump.create(temporary)
+        with open(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text.getvalue())
+        heap_dump.publish(temporary, path, False)
     except OSError as error:
         raise CommandError(f"Unable to create {path}: {error.strerror}") from error
+    finally:
+        heap_dump.remove(temporary)
     reply.write(f"Heap inspection file created: {path}\n")
-
-
-def _private(path: str, mode: int) -> int:
-    return os.open(path, mode | os.O_CLOEXEC, 0o600)
 
 
 def dump_heap(reply: Reply, path: str = "", what: str = "", level: str = "", *_: str) -> None:
