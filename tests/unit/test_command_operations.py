@@ -538,6 +538,7 @@ def test_loading_an_agent(quiet_flags: flags.Flags, agent: Agent, stderr: Callab
     assert refused("load", "nosuch", "false", "") == "nosuch was not loaded: no module is called nosuch"
     assert "nothing of its name is linked" in refused("load", "/nonexistent/libx.so", "true", "")
     assert "instrument" in refused("load", "instrument", "false", "agent.jar=x")
+    assert stderr() == "", "nothing was loaded"
     assert refused("load").startswith(" was not loaded")
     assert agent.told == ["", "0", "7", "raise"]
     assert run("JVMTI.data_dump") == ask("datadump")[1] == ""

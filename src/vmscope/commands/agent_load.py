@@ -30,11 +30,14 @@ def load(name: str, options: str) -> int:
     if not flags.in_force.on(_FLAG):
         raise CommandError(f"{name} was not loaded: this program was started with -XX:-{_FLAG}")
     from vmscope import tool
+    from vmscope.tool import agents
 
-    try:
+    def found() -> None:
         if _FLAG not in flags.in_force.origins:
             _warn(name)
-        tool.load_agent(name, options)
+
+    try:
+        agents.attach_one(name, options, found)
     except AgentError as error:
         if isinstance(error.status, int):
             return int(error.status)

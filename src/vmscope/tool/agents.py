@@ -46,6 +46,11 @@ def load_agent(name: str, options: str = "") -> Agent:
     `name` is a module, an agent that is linked, or the path of a library. AgentError, where the program goes on as
     before, without it; WrongPhase when the VM is not LIVE; IllegalArgument for what is no text.
     """
+    return attach_one(name, options, lambda: None)
+
+
+def attach_one(name: str, options: str, found: Callable[[], None]) -> Agent:
+    """As `load_agent`; `found` is called when there is such an agent, before it is told to do anything."""
     vm = host.vm()
     if vm.phase != Phase.LIVE:
         raise WrongPhase(f"agents attach in the phase LIVE, not in {Phase(vm.phase).name}")
@@ -53,6 +58,7 @@ def load_agent(name: str, options: str = "") -> Agent:
     calls.text(options)
     is_path = os.sep in name or name.endswith(SUFFIX)
     agent = Agent(vm, "-agentpath" if is_path else "-pyagent", name, options)
+    found()
     agent.call("agent_on_attach")
     return agent
 
