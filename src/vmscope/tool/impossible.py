@@ -7,7 +7,10 @@ from vmscope.tool.calls import impossible
 
 UNWIND = "CPython offers no way to unwind another frame than by an exception"
 PREFIX = "C functions are found by their address, never by a name that could have a prefix"
-VIRTUAL = "CPython has no virtual threads"
+VIRTUAL = (
+    "CPython has no virtual threads: each of `threading` is one of the system's, which `suspend_thread` stops, and a "
+    "coroutine or generator is no thread but an object (docs.python.org/3/library/threading, PEP 492)"
+)
 MODULES = "a Python module reads, exports and opens everything; there is nothing to add"
 JNI = "C code is bound to CPython's functions by the linker, and has no table of them (docs.python.org/3/c-api/stable)"
 EXTENSION = "a code object has no room for one (codeobject.h: the fields of PyCodeObject)"
