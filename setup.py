@@ -29,11 +29,11 @@ else:
         compile_args += [f"-fsanitize={sanitizers}", "-fno-omit-frame-pointer", "-g"]
         link_args += [f"-fsanitize={sanitizers}"]
 
-sources = sorted(glob(f"{NATIVE}/*.c"))
+sources = sorted(glob(f"{NATIVE}/**/*.c", recursive=True))
 extension = Extension(
     "vmscope.native._native",
     sources=sources,
-    depends=sorted(glob(f"{NATIVE}/*.h")),
+    depends=sorted(glob(f"{NATIVE}/**/*.h", recursive=True)),
     extra_compile_args=compile_args,
     extra_link_args=link_args,
     optional=not strict,

@@ -187,9 +187,7 @@ class Agent:
         self.linked = module is not None
         self._suffix = f"_{plain}" if self.linked else ""
         if module is None:
-            if kind != "-pyagent":
-                raise _no_native(kind, name)
-            module = _import(name)
+            module = _import(name) if kind == "-pyagent" else _library(vm, kind, name)
         self.module = module
 
     def call(self, entry: str) -> None:
@@ -250,14 +248,11 @@ def _import(name: str) -> object:
     return sys.modules[name]
 
 
-def _no_native(kind: str, name: str) -> AgentError:
-    if kind == "-agentpath" and not os.path.exists(name):
-        return AgentError(name, "no such file, and nothing of its name is linked into this program", path=name)
-    return AgentError(
-        name,
-        "it is not linked into this program, and native libraries cannot be loaded yet: "
-        "write -pyagent:MODULE for an agent in Python",
-    )
+def _library(vm: Host, kind: str, name: str) -> object:
+    """A native library: by its path, or by its name where the loader looks for it."""
+    from vmscope.tool.jni.library import Library
+
+    return Library(vm, name, name if kind == "-agentpath" else f"{PREFIX}{name}{SUFFIX}")
 
 
 def _show(error: BaseException) -> str:

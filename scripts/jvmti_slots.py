@@ -1,0 +1,82 @@
+"""Writes src/vmscope/native/jni/jvmti_slots.h: the table of a jvmtiEnv's functions, out of the table in the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vmscope.tool.functions import BY_METHOD, SLOTS, Function, Parameter
+
+HEADER = Path(__file__).parents[1] / "src/vmscope/native/jni/jvmti_slots.h"
+
+# Those that are in C, by slot (general.h).
+IN_C = {
+    46: "jni_allocate",
+    47: "jni_deallocate",
+    133: "jni_get_phase",
+    147: "jni_get_storage",
+    148: "jni_set_storage",
+}
+# A parameter's type in C: how it is handed on, and how a caller passes it; a pointer where none of these.
+SCALARS = {
+    "jint": ("i", "int32_t"),
+    "jlong": ("j", "int64_t"),
+    "jlocation": ("j", "int64_t"),
+    "jfloat": ("f", "float"),
+    "jdouble": ("d", "double"),
+    "jboolean": ("z", "uint8_t"),
+    "jvmtiEventMode": ("i", "int32_t"),
+    "jvmtiEvent": ("i", "int32_t"),
+    "jvmtiError": ("i", "int32_t"),
+    "jvmtiHeapObjectFilter": ("i", "int32_t"),
+    "jvmtiVerboseFlag": ("i", "int32_t"),
+}
+POINTER = ("l", "const void *")
+
+
+def main() -> None:
+    HEADER.write_text(text(), encoding="utf-8")
+
+
+def text() -> str:
+    by_slot = {function.slot: function for function in BY_METHOD.values()}
+    lines = [
+        "/* Made by scripts/jvmti_slots.py from tool/functions.py. */",
+        "",
+        *(line for slot, function in sorted(by_slot.items()) if slot not in IN_C for line in definition(function)),
+        "const void *const jvmti_functions[JVMTI_SLOTS] = {",
+        *(f"    [{slot - 1}] = {name(slot, by_slot)}," for slot in range(1, SLOTS + 1)),
+        "};",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def name(slot: int, by_slot: dict[int, Function]) -> str:
+    return IN_C.get(slot) or (f"slot_{slot}" if slot in by_slot else "reserved")
+
+
+def definition(function: Function) -> list[str]:
+    """The function of one slot, which hands its arguments on as they came."""
+    handed = [SCALARS.get(declaration(each), POINTER) for each in function.parameters]
+    letters = [chr(ord("a") + place) for place in range(len(handed))]
+    named = list(zip(handed, letters, strict=True))
+    declared = "".join(f", {kind}{'' if kind.endswith('*') else ' '}{letter}" for (_, kind), letter in named)
+    values = ", ".join(f"{{.{field} = {'(void *)' * (field == 'l')}{letter}}}" for (field, _), letter in named)
+    kinds = "".join("p" if field == "l" else field for field, _ in handed)
+    given = f'{len(handed)}, {"values" if handed else "NULL"}, "{kinds}"'
+    return [
+        f"static int32_t /* {function.name} */",
+        f"slot_{function.slot}(Environment *environment{declared})",
+        "{",
+        *([f"    const Value values[] = {{{values}}};"] if handed else []),
+        f"    return jni_forward(environment, {function.slot}, {given});",
+        "}",
+        "",
+    ]
+
+
+def declaration(parameter: Parameter) -> str:
+    return parameter.declaration
+
+
+if __name__ == "__main__":
+    main()

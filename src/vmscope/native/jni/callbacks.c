@@ -1,0 +1,345 @@
+/* An agent's event callbacks, as callables that an environment can be given.
+ *
+ * The GIL is kept in those that come so often that giving it away would cost more than they do; an agent's raw monitors
+ * give it away where they have to wait. In all others the agent's code runs without it, as it does in a JVM. */
+#include "interface.h"
+
+#include <structmember.h>
+
+enum {
+    VM_INIT = 50,
+    VM_DEATH = 51,
+    THREAD_START = 52,
+    THREAD_END = 53,
+    CLASS_FILE_LOAD_HOOK = 54,
+    CLASS_LOAD = 55,
+    CLASS_PREPARE = 56,
+    VM_START = 57,
+    EXCEPTION = 58,
+    EXCEPTION_CATCH = 59,
+    SINGLE_STEP = 60,
+    FRAME_POP = 61,
+    BREAKPOINT = 62,
+    FIELD_ACCESS = 63,
+    FIELD_MODIFICATION = 64,
+    METHOD_ENTRY = 65,
+    METHOD_EXIT = 66,
+    DATA_DUMP_REQUEST = 71,
+    MONITOR_WAIT = 73,
+    MONITOR_WAITED = 74,
+    MONITOR_CONTENDED_ENTER = 75,
+    MONITOR_CONTENDED_ENTERED = 76,
+    RESOURCE_EXHAUSTED = 80,
+    GARBAGE_COLLECTION_START = 81,
+    GARBAGE_COLLECTION_FINISH = 82,
+    OBJECT_FREE = 83,
+    VM_OBJECT_ALLOC = 84,
+    SAMPLED_OBJECT_ALLOC = 86,
+    LAST_EVENT = 88,
+};
+
+#define FIRST_EVENT VM_INIT
+#define MOST_ARGUMENTS 8
+
+/* What each event's callback gets after the environments: o a reference, m a method, l a location or other jlong, i an
+ * int, z a boolean, s text, f a field of the class before it, v a value. */
+static const char *const kinds[LAST_EVENT + 1] = {
+    [VM_INIT] = "o",
+    [VM_DEATH] = "",
+    [THREAD_START] = "o",
+    [THREAD_END] = "o",
+    [CLASS_FILE_LOAD_HOOK] = "oosob",
+    [CLASS_LOAD] = "oo",
+    [CLASS_PREPARE] = "oo",
+    [VM_START] = "",
+    [EXCEPTION] = "omloml",
+    [EXCEPTION_CATCH] = "omlo",
+    [SINGLE_STEP] = "oml",
+    [FRAME_POP] = "omz",
+    [BREAKPOINT] = "oml",
+    [FIELD_ACCESS] = "omloof",
+    [FIELD_MODIFICATION] = "omloofo",
+    [METHOD_ENTRY] = "om",
+    [METHOD_EXIT] = "omzo",
+    [DATA_DUMP_REQUEST] = "",
+    [MONITOR_WAIT] = "ool",
+    [MONITOR_WAITED] = "ooz",
+    [MONITOR_CONTENDED_ENTER] = "oo",
+    [MONITOR_CONTENDED_ENTERED] = "oo",
+    [RESOURCE_EXHAUSTED] = "is",
+    [GARBAGE_COLLECTION_START] = "",
+    [GARBAGE_COLLECTION_FINISH] = "",
+    [OBJECT_FREE] = "l",
+    [VM_OBJECT_ALLOC] = "oool",
+    [SAMPLED_OBJECT_ALLOC] = "oool",
+};
+
+/* Those that come in the middle of what Python does; the agent may call few functions there. */
+static int
+without_python(int event)
+{
+    return event == GARBAGE_COLLECTION_START || event == GARBAGE_COLLECTION_FINISH || event == OBJECT_FREE;
+}
+
+static int
+keeps_gil(int event)
+{
+    return without_python(event) || event == METHOD_ENTRY || event == METHOD_EXIT || event == SINGLE_STEP ||
+           event == VM_OBJECT_ALLOC || event == SAMPLED_OBJECT_ALLOC;
+}
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    Environment *environment;
+    int event;
+    void (*function)(void);
+} Callback;
+
+static PyTypeObject *callback_type;
+
+static int
+convert(Native *native, char kind, PyObject *object, PyObject *before, Value *value)
+{
+    switch (kind) {
+    case 'o':
+        value->l = jni_local(native, object);
+        return value->l == NULL && object != Py_None ? -1 : 0;
+    case 'm':
+        value->l = object == Py_None ? NULL : jni_method_id(object);
+        return value->l == NULL && object != Py_None ? -1 : 0;
+    case 'f': {
+        PyObject *id = PyObject_CallMethod(jni_machine, "field_id", "OO", before, object);
+        value->l = id == NULL ? NULL : PyLong_AsVoidPtr(id);
+        Py_XDECREF(id);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    case 's':
+        value->l = object == Py_None ? NULL : (void *)(uintptr_t)PyUnicode_AsUTF8(object);
+        return PyErr_Occurred() ? -1 : 0;
+    case 'z':
+        value->j = PyObject_IsTrue(object);
+        return value->j < 0 ? -1 : 0;
+    default:
+        value->j = PyLong_AsLongLong(object);
+        return value->j == -1 && PyErr_Occurred() ? -1 : 0;
+    }
+}
+
+#define CALL(types, ...) ((void(*) types)self->function)(__VA_ARGS__)
+#define P void *
+
+/* The environment, the JNIEnv, and the arguments, in the types that jvmti.h has for them. */
+static void
+call(const Callback *self, Native *native, const Value *v)
+{
+    Environment *e = self->environment;
+    switch (self->event) {
+    case VM_DEATH:
+    case VM_START:
+        CALL((P, P), e, native);
+        break;
+    case DATA_DUMP_REQUEST:
+    case GARBAGE_COLLECTION_START:
+    case GARBAGE_COLLECTION_FINISH:
+        CALL((P), e);
+        break;
+    case VM_INIT:
+    case THREAD_START:
+    case THREAD_END:
+        CALL((P, P, P), e, native, v[0].l);
+        break;
+    case CLASS_LOAD:
+    case CLASS_PREPARE:
+    case METHOD_ENTRY:
+    case MONITOR_CONTENDED_ENTER:
+    case MONITOR_CONTENDED_ENTERED:
+        CALL((P, P, P, P), e, native, v[0].l, v[1].l);
+        break;
+    case EXCEPTION:
+        CALL((P, P, P, P, int64_t, P, P, int64_t), e, native, v[0].l, v[1].l, v[2].j, v[3].l, v[4].l, v[5].j);
+        break;
+    case EXCEPTION_CATCH:
+        CALL((P, P, P, P, int64_t, P), e, native, v[0].l, v[1].l, v[2].j, v[3].l);
+        break;
+    case SINGLE_STEP:
+    case BREAKPOINT:
+    case MONITOR_WAIT:
+        CALL((P, P, P, P, int64_t), e, native, v[0].l, v[1].l, v[2].j);
+        break;
+    case FRAME_POP:
+    case MONITOR_WAITED:
+        CALL((P, P, P, P, uint8_t), e, native, v[0].l, v[1].l, (uint8_t)v[2].j);
+        break;
+    case METHOD_EXIT:
+        CALL((P, P, P, P, uint8_t, Value), e, native, v[0].l, v[1].l, (uint8_t)v[2].j, v[3]);
+        break;
+    case FIELD_ACCESS:
+        CALL((P, P, P, P, int64_t, P, P, P), e, native, v[0].l, v[1].l, v[2].j, v[3].l, v[4].l, v[5].l);
+        break;
+    case FIELD_MODIFICATION:
+        CALL((P, P, P, P, int64_t, P, P, P, char, Value), e, native, v[0].l, v[1].l, v[2].j, v[3].l, v[4].l, v[5].l,
+             'L', v[6]);
+        break;
+    case VM_OBJECT_ALLOC:
+    case SAMPLED_OBJECT_ALLOC:
+        CALL((P, P, P, P, P, int64_t), e, native, v[0].l, v[1].l, v[2].l, v[3].j);
+        break;
+    case OBJECT_FREE:
+        CALL((P, int64_t), e, v[0].j);
+        break;
+    case RESOURCE_EXHAUSTED:
+        CALL((P, P, int32_t, const void *, P), e, native, (int32_t)v[0].j, NULL, v[1].l);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Gives back the new class data, or None. */
+static PyObject *
+call_hook(const Callback *self, Native *native, PyObject *const *arguments, const Value *v)
+{
+    Py_buffer data;
+    if (PyObject_GetBuffer(arguments[4], &data, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    int32_t length = 0;
+    unsigned char *changed = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    CALL((P, P, P, P, P, P, int32_t, P, int32_t *, unsigned char **), self->environment, native, v[0].l, v[1].l, v[2].l,
+         v[3].l, (int32_t)data.len, data.buf, &length, &changed);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&data);
+    if (changed == NULL) {
+        Py_RETURN_NONE;
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)changed, length);
+    free(changed);
+    return bytes;
+}
+
+static void
+drop_pending(Native *native, int event)
+{
+    PyObject *error = native->pending;
+    native->pending = NULL;
+    jni_report("a callback for event %d left an exception pending: %R", event, error);
+    Py_DECREF(error);
+}
+
+static PyObject *
+callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObject *names)
+{
+    Callback *self = (Callback *)object;
+    const char *kind = kinds[self->event];
+    Py_ssize_t count = (Py_ssize_t)strlen(kind);
+    if (names != NULL || PyVectorcall_NARGS(flags) != count + 1) {
+        PyErr_Format(PyExc_TypeError, "a callback for event %d gets %zd arguments", self->event, count + 1);
+        return NULL;
+    }
+    Native *native = jni_native();
+    if (native == NULL || jni_push_frame(native) < 0) {
+        return PyErr_NoMemory();
+    }
+    arguments++; /* the environment: this one's */
+    Value values[MOST_ARGUMENTS];
+    PyObject *result = NULL;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (kind[i] != 'b' && convert(native, kind[i], arguments[i], i ? arguments[i - 1] : NULL, &values[i]) < 0) {
+            goto done;
+        }
+    }
+    if (self->event == CLASS_FILE_LOAD_HOOK) {
+        result = call_hook(self, native, arguments, values);
+    } else {
+        int before = native->without_python;
+        native->without_python |= without_python(self->event);
+        if (keeps_gil(self->event)) {
+            call(self, native, values);
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            call(self, native, values);
+            Py_END_ALLOW_THREADS
+        }
+        native->without_python = before;
+        result = Py_NewRef(Py_None);
+    }
+    if (native->pending != NULL) {
+        drop_pending(native, self->event);
+    }
+done:
+    jni_pop_frame(native);
+    if (result == NULL && !PyErr_Occurred()) {
+        PyErr_NoMemory();
+    }
+    return result;
+}
+
+static void
+callback_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef callback_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Callback, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot callback_slots[] = {
+    {Py_tp_dealloc, callback_dealloc},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, callback_members},
+    {Py_tp_doc, "An agent's function for an event of its environment."},
+    {0, NULL},
+};
+
+static PyType_Spec callback_spec = {
+    .name = "vmscope.native.jni.Callback",
+    .basicsize = sizeof(Callback),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = callback_slots,
+};
+
+static PyObject *
+py_callback(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *environment, *function;
+    int event;
+    if (!PyArg_ParseTuple(arguments, "OiO", &environment, &event, &function)) {
+        return NULL;
+    }
+    if (event < FIRST_EVENT || event > LAST_EVENT || kinds[event] == NULL) {
+        PyErr_Format(PyExc_ValueError, "event %d is never sent", event);
+        return NULL;
+    }
+    Callback *self = (Callback *)callback_type->tp_alloc(callback_type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->vectorcall = callback_call;
+    self->event = event;
+    self->environment = PyLong_AsVoidPtr(environment);
+    self->function = (void (*)(void))PyLong_AsVoidPtr(function);
+    if (PyErr_Occurred()) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static PyMethodDef functions[] = {
+    {"callback", py_callback, METH_VARARGS, "callback(environment, event, function): callable as the event's row says."},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+jni_add_callbacks(PyObject *module)
+{
+    callback_type = vmscope_add_type(module, &callback_spec, NULL);
+    return callback_type == NULL ? -1 : PyModule_AddFunctions(module, functions);
+}

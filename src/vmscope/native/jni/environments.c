@@ -1,0 +1,183 @@
+/* What a jvmtiEnv* points to, the checks that each of its functions begins with, and the way into Python. */
+#include "interface.h"
+
+PyObject *jni_machine;
+
+static uint16_t allowed[JVMTI_SLOTS + 1]; /* phases by bit */
+static int8_t needed[JVMTI_SLOTS + 1];    /* capability, or -1 */
+
+int
+jni_enter(Environment *environment, int slot, int needs_python)
+{
+    if (environment->magic != ENVIRONMENT_MAGIC) {
+        return ERROR_INVALID_ENVIRONMENT;
+    }
+    int phase = atomic_load_explicit(&environment->phase, memory_order_relaxed);
+    if (!(allowed[slot] >> phase & 1)) {
+        return ERROR_WRONG_PHASE;
+    }
+    if (needs_python && !jni_attached()) {
+        return ERROR_UNATTACHED;
+    }
+    if (atomic_load_explicit(&environment->disposed, memory_order_relaxed)) {
+        return ERROR_INVALID_ENVIRONMENT;
+    }
+    if (needed[slot] >= 0 && !(atomic_load_explicit(&environment->held, memory_order_relaxed) >> needed[slot] & 1)) {
+        return ERROR_MUST_POSSESS;
+    }
+    return ERROR_NONE;
+}
+
+static PyObject *
+argument(const Value *value, char kind)
+{
+    switch (kind) {
+    case 'p':
+        return PyLong_FromVoidPtr(value->l);
+    case 'z':
+        return PyLong_FromLong(value->z);
+    case 'i':
+        return PyLong_FromLong(value->i);
+    case 'j':
+        return PyLong_FromLongLong(value->j);
+    case 'f':
+        return PyFloat_FromDouble(value->f);
+    default:
+        return PyFloat_FromDouble(value->d);
+    }
+}
+
+int32_t
+jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds)
+{
+    int error = jni_enter(environment, slot, 1);
+    if (error != ERROR_NONE) {
+        return error;
+    }
+    PyGILState_STATE gil = PyGILState_Ensure();
+    long status = ERROR_INTERNAL;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* the program's, where this came in the middle of its raising */
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple != NULL && i < count; i++) {
+        PyObject *each = argument(&arguments[i], kinds[i]);
+        if (each == NULL) {
+            Py_CLEAR(tuple);
+        } else {
+            PyTuple_SET_ITEM(tuple, i, each);
+        }
+    }
+    PyObject *answer =
+        tuple == NULL ? NULL : PyObject_CallMethod(jni_machine, "function", "OiO", environment->environment, slot, tuple);
+    if (answer != NULL) {
+        status = PyLong_AsLong(answer);
+        Py_DECREF(answer);
+    }
+    if (PyErr_Occurred()) {
+        status = PyErr_ExceptionMatches(PyExc_MemoryError) ? ERROR_OUT_OF_MEMORY : ERROR_INTERNAL;
+        PyErr_Clear();
+    }
+    Py_XDECREF(tuple);
+    PyErr_Restore(type, value, trace);
+    PyGILState_Release(gil);
+    return (int32_t)status;
+}
+
+/* -- for Python ------------------------------------------------------------------------------------ */
+
+static Environment *
+environment_at(PyObject *number)
+{
+    Environment *environment = PyLong_AsVoidPtr(number);
+    if (environment == NULL && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, "a null pointer is no environment");
+    }
+    return environment;
+}
+
+static PyObject *
+py_environment(PyObject *Py_UNUSED(module), PyObject *object)
+{
+    Environment *environment = calloc(1, sizeof *environment);
+    if (environment == NULL) {
+        return PyErr_NoMemory();
+    }
+    environment->functions = jvmti_functions;
+    environment->magic = ENVIRONMENT_MAGIC;
+    environment->environment = Py_NewRef(object);
+    return PyLong_FromVoidPtr(environment);
+}
+
+static PyObject *
+py_update(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *number;
+    int phase, disposed;
+    unsigned long long held;
+    if (!PyArg_ParseTuple(arguments, "OiKp", &number, &phase, &held, &disposed)) {
+        return NULL;
+    }
+    Environment *environment = environment_at(number);
+    if (environment == NULL) {
+        return NULL;
+    }
+    atomic_store(&environment->phase, phase);
+    atomic_store(&environment->held, held);
+    atomic_store(&environment->disposed, disposed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+py_define(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    int slot, phases, capability;
+    if (!PyArg_ParseTuple(arguments, "iii", &slot, &phases, &capability)) {
+        return NULL;
+    }
+    if (slot < 1 || slot > JVMTI_SLOTS) {
+        PyErr_SetString(PyExc_ValueError, "no such slot");
+        return NULL;
+    }
+    allowed[slot] = (uint16_t)phases;
+    needed[slot] = (int8_t)capability;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+py_start(PyObject *Py_UNUSED(module), PyObject *machine)
+{
+    Py_XSETREF(jni_machine, Py_NewRef(machine));
+    return PyLong_FromVoidPtr(&jni_java_vm);
+}
+
+static PyMethodDef functions[] = {
+    {"start", py_start, METH_O, "start(machine) -> int: the JavaVM's address; `machine` serves calls from now on."},
+    {"define", py_define, METH_VARARGS, "define(slot, phases, capability): what a function asks for; -1: none."},
+    {"environment", py_environment, METH_O, "environment(environment) -> int: a jvmtiEnv's address, for good."},
+    {"update", py_update, METH_VARARGS, "update(address, phase, held, disposed): how an environment is now."},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+jni_add_environments(PyObject *module)
+{
+    for (int slot = 0; slot <= JVMTI_SLOTS; slot++) {
+        needed[slot] = -1;
+    }
+    return PyModule_AddFunctions(module, functions);
+}
+
+void
+jni_report(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    PyObject *text = PyUnicode_FromFormatV(format, arguments);
+    va_end(arguments);
+    PyObject *done = text == NULL || jni_machine == NULL ? NULL : PyObject_CallMethod(jni_machine, "report", "O", text);
+    if (done == NULL) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(done);
+    Py_XDECREF(text);
+}

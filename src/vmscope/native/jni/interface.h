@@ -1,0 +1,126 @@
+/* What native agents see: function tables in the C ABI of JNI and JVM TI, and the handles that go through them.
+ *
+ * Layouts, slots and numbers are those of the JNI and JVM TI specifications. Everything here is the main interpreter's:
+ * agents are loaded into a process. A thread's own state is touched by that thread alone; everything that holds Python
+ * objects is changed with the GIL. */
+#ifndef VMSCOPE_JNI_INTERFACE_H
+#define VMSCOPE_JNI_INTERFACE_H
+
+#include "../native.h"
+
+#define JVMTI_SLOTS 156
+#define JNI_SLOTS 236 /* JDK 25's; 17 has the first 234 */
+
+/* JVM TI's errors that are decided here; all others come from the interface's own functions. */
+enum {
+    ERROR_NONE = 0,
+    ERROR_INVALID_THREAD = 10,
+    ERROR_INVALID_OBJECT = 20,
+    ERROR_INVALID_MONITOR = 50,
+    ERROR_NOT_MONITOR_OWNER = 51,
+    ERROR_INTERRUPT = 52,
+    ERROR_NOT_AVAILABLE = 98,
+    ERROR_MUST_POSSESS = 99,
+    ERROR_NULL_POINTER = 100,
+    ERROR_ILLEGAL_ARGUMENT = 103,
+    ERROR_OUT_OF_MEMORY = 110,
+    ERROR_WRONG_PHASE = 112,
+    ERROR_INTERNAL = 113,
+    ERROR_UNATTACHED = 115,
+    ERROR_INVALID_ENVIRONMENT = 116,
+};
+
+enum { JNI_OK = 0, JNI_ERR = -1, JNI_EDETACHED = -2, JNI_EVERSION = -3, JNI_ENOMEM = -4, JNI_EEXIST = -5, JNI_EINVAL = -6 };
+
+typedef union {
+    uint8_t z;
+    int8_t b;
+    uint16_t c;
+    int16_t s;
+    int32_t i;
+    int64_t j;
+    float f;
+    double d;
+    void *l;
+} Value; /* jvalue */
+
+/* -- threads (threads.c) ------------------------------------------------------------------------- */
+
+/* What this OS thread has as its JNIEnv: `functions` comes first, as the ABI wants it. */
+typedef struct Native {
+    const void *const *functions;
+    uint64_t magic;
+    uint16_t number;      /* of the thread, in its local references */
+    int attached;         /* by AttachCurrentThread, and how its state goes again */
+    int without_python;   /* in a callback in which nothing of Python may be touched: no JNIEnv, UNATTACHED */
+    PyObject *pending;    /* the exception that JNI calls pending, or NULL */
+    PyObject **locals;    /* local references: NULL where one was deleted */
+    uint16_t *serials;    /* of each place; grows when its reference goes */
+    uint32_t count, capacity, room;
+    uint32_t *frames;     /* where each frame's references begin */
+    uint32_t depth;
+} Native;
+
+/* The calling thread's, made when it is first needed; NULL without memory. */
+Native *jni_native(void);
+/* Whether Python knows the calling thread, and may be called on it now. */
+int jni_attached(void);
+/* Opens and closes a frame of local references, with the GIL. -1 without memory. */
+int jni_push_frame(Native *native);
+void jni_pop_frame(Native *native);
+
+/* -- handles (handles.c): with the GIL ------------------------------------------------------------ */
+
+enum { LOCAL = 1, GLOBAL = 2, WEAK = 3 }; /* the lowest two bits of a reference: it is no address */
+
+/* A new reference to an object, as a handle; NULL for NULL and None, and without memory. */
+void *jni_local(Native *native, PyObject *object);
+void *jni_global(PyObject *object);
+void *jni_weak(PyObject *object);
+/* What a handle refers to, borrowed; NULL with `*found` 0 for one that is not, or no longer, a reference of this thread
+ * or of all. A null handle, and a weak one whose object has gone, are found, and NULL. */
+PyObject *jni_object(Native *native, const void *handle, int *found);
+int jni_kind(Native *native, const void *handle); /* LOCAL, GLOBAL, WEAK, or 0 */
+/* Deletes a reference; whether there was one. */
+int jni_delete(Native *native, const void *handle);
+
+/* Ids live as long as the process, and keep what they name alive. 0 without memory, with an exception set. */
+void *jni_method_id(PyObject *method);
+PyObject *jni_method(const void *id); /* borrowed; NULL for what is none */
+
+/* -- environments (environments.c) ---------------------------------------------------------------- */
+
+#define ENVIRONMENT_MAGIC UINT64_C(0x766d73636f706531)
+
+/* What a jvmtiEnv* points to. Never freed: agents go on calling. */
+typedef struct {
+    const void *const *functions;
+    uint64_t magic;
+    _Atomic int phase;     /* the VM's, as this environment sees it */
+    _Atomic int disposed;
+    _Atomic uint64_t held; /* capabilities */
+    _Atomic(void *) storage;
+    PyObject *environment; /* the tool.Environment, for good */
+} Environment;
+
+/* The checks that every function begins with, in HotSpot's order: phase, thread, disposal, capability. 0 or the error.*/
+int jni_enter(Environment *environment, int slot, int needs_python);
+/* Checks, and calls the function in Python: machine.function(environment, slot, arguments). Each argument stands where
+ * its kind says: p pointer, i jint, j jlong, z jboolean, f jfloat, d jdouble. */
+int32_t jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds);
+
+extern PyObject *jni_machine; /* what serves calls, set by start(); NULL before */
+extern const void *const jvmti_functions[JVMTI_SLOTS];
+extern const void *jni_functions[JNI_SLOTS];
+extern const void *const *jni_java_vm; /* a JavaVM: a pointer to the table */
+
+void jni_report(const char *format, ...); /* with the GIL, as PyErr_Format: goes to machine.report(text) */
+
+/* Each part's functions of the module; 0, or -1 with an exception set. */
+int jni_add_handles(PyObject *module);
+int jni_add_environments(PyObject *module);
+int jni_add_callbacks(PyObject *module);
+int jni_add_memory(PyObject *module);
+int jni_add_library(PyObject *module);
+
+#endif

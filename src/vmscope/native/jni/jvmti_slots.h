@@ -1,0 +1,1180 @@
+/* Made by scripts/jvmti_slots.py from tool/functions.py. */
+
+static int32_t /* SetEventNotificationMode */
+slot_2(Environment *environment, int32_t a, int32_t b, const void *c)
+{
+    const Value values[] = {{.i = a}, {.i = b}, {.l = (void *)c}};
+    return jni_forward(environment, 2, 3, values, "iip");
+}
+
+static int32_t /* GetAllModules */
+slot_3(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 3, 2, values, "pp");
+}
+
+static int32_t /* GetAllThreads */
+slot_4(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 4, 2, values, "pp");
+}
+
+static int32_t /* SuspendThread */
+slot_5(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 5, 1, values, "p");
+}
+
+static int32_t /* ResumeThread */
+slot_6(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 6, 1, values, "p");
+}
+
+static int32_t /* StopThread */
+slot_7(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 7, 2, values, "pp");
+}
+
+static int32_t /* InterruptThread */
+slot_8(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 8, 1, values, "p");
+}
+
+static int32_t /* GetThreadInfo */
+slot_9(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 9, 2, values, "pp");
+}
+
+static int32_t /* GetOwnedMonitorInfo */
+slot_10(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 10, 3, values, "ppp");
+}
+
+static int32_t /* GetCurrentContendedMonitor */
+slot_11(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 11, 2, values, "pp");
+}
+
+static int32_t /* RunAgentThread */
+slot_12(Environment *environment, const void *a, const void *b, const void *c, int32_t d)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.i = d}};
+    return jni_forward(environment, 12, 4, values, "pppi");
+}
+
+static int32_t /* GetTopThreadGroups */
+slot_13(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 13, 2, values, "pp");
+}
+
+static int32_t /* GetThreadGroupInfo */
+slot_14(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 14, 2, values, "pp");
+}
+
+static int32_t /* GetThreadGroupChildren */
+slot_15(Environment *environment, const void *a, const void *b, const void *c, const void *d, const void *e)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}, {.l = (void *)e}};
+    return jni_forward(environment, 15, 5, values, "ppppp");
+}
+
+static int32_t /* GetFrameCount */
+slot_16(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 16, 2, values, "pp");
+}
+
+static int32_t /* GetThreadState */
+slot_17(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 17, 2, values, "pp");
+}
+
+static int32_t /* GetCurrentThread */
+slot_18(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 18, 1, values, "p");
+}
+
+static int32_t /* GetFrameLocation */
+slot_19(Environment *environment, const void *a, int32_t b, const void *c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.l = (void *)c}, {.l = (void *)d}};
+    return jni_forward(environment, 19, 4, values, "pipp");
+}
+
+static int32_t /* NotifyFramePop */
+slot_20(Environment *environment, const void *a, int32_t b)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}};
+    return jni_forward(environment, 20, 2, values, "pi");
+}
+
+static int32_t /* GetLocalObject */
+slot_21(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
+    return jni_forward(environment, 21, 4, values, "piip");
+}
+
+static int32_t /* GetLocalInt */
+slot_22(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
+    return jni_forward(environment, 22, 4, values, "piip");
+}
+
+static int32_t /* GetLocalLong */
+slot_23(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
+    return jni_forward(environment, 23, 4, values, "piip");
+}
+
+static int32_t /* GetLocalFloat */
+slot_24(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
+    return jni_forward(environment, 24, 4, values, "piip");
+}
+
+static int32_t /* GetLocalDouble */
+slot_25(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
+    return jni_forward(environment, 25, 4, values, "piip");
+}
+
+static int32_t /* SetLocalObject */
+slot_26(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
+    return jni_forward(environment, 26, 4, values, "piip");
+}
+
+static int32_t /* SetLocalInt */
+slot_27(Environment *environment, const void *a, int32_t b, int32_t c, int32_t d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.i = d}};
+    return jni_forward(environment, 27, 4, values, "piii");
+}
+
+static int32_t /* SetLocalLong */
+slot_28(Environment *environment, const void *a, int32_t b, int32_t c, int64_t d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.j = d}};
+    return jni_forward(environment, 28, 4, values, "piij");
+}
+
+static int32_t /* SetLocalFloat */
+slot_29(Environment *environment, const void *a, int32_t b, int32_t c, float d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.f = d}};
+    return jni_forward(environment, 29, 4, values, "piif");
+}
+
+static int32_t /* SetLocalDouble */
+slot_30(Environment *environment, const void *a, int32_t b, int32_t c, double d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.d = d}};
+    return jni_forward(environment, 30, 4, values, "piid");
+}
+
+static int32_t /* CreateRawMonitor */
+slot_31(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 31, 2, values, "pp");
+}
+
+static int32_t /* DestroyRawMonitor */
+slot_32(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 32, 1, values, "p");
+}
+
+static int32_t /* RawMonitorEnter */
+slot_33(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 33, 1, values, "p");
+}
+
+static int32_t /* RawMonitorExit */
+slot_34(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 34, 1, values, "p");
+}
+
+static int32_t /* RawMonitorWait */
+slot_35(Environment *environment, const void *a, int64_t b)
+{
+    const Value values[] = {{.l = (void *)a}, {.j = b}};
+    return jni_forward(environment, 35, 2, values, "pj");
+}
+
+static int32_t /* RawMonitorNotify */
+slot_36(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 36, 1, values, "p");
+}
+
+static int32_t /* RawMonitorNotifyAll */
+slot_37(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 37, 1, values, "p");
+}
+
+static int32_t /* SetBreakpoint */
+slot_38(Environment *environment, const void *a, int64_t b)
+{
+    const Value values[] = {{.l = (void *)a}, {.j = b}};
+    return jni_forward(environment, 38, 2, values, "pj");
+}
+
+static int32_t /* ClearBreakpoint */
+slot_39(Environment *environment, const void *a, int64_t b)
+{
+    const Value values[] = {{.l = (void *)a}, {.j = b}};
+    return jni_forward(environment, 39, 2, values, "pj");
+}
+
+static int32_t /* GetNamedModule */
+slot_40(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 40, 3, values, "ppp");
+}
+
+static int32_t /* SetFieldAccessWatch */
+slot_41(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 41, 2, values, "pp");
+}
+
+static int32_t /* ClearFieldAccessWatch */
+slot_42(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 42, 2, values, "pp");
+}
+
+static int32_t /* SetFieldModificationWatch */
+slot_43(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 43, 2, values, "pp");
+}
+
+static int32_t /* ClearFieldModificationWatch */
+slot_44(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 44, 2, values, "pp");
+}
+
+static int32_t /* IsModifiableClass */
+slot_45(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 45, 2, values, "pp");
+}
+
+static int32_t /* GetClassSignature */
+slot_48(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 48, 3, values, "ppp");
+}
+
+static int32_t /* GetClassStatus */
+slot_49(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 49, 2, values, "pp");
+}
+
+static int32_t /* GetSourceFileName */
+slot_50(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 50, 2, values, "pp");
+}
+
+static int32_t /* GetClassModifiers */
+slot_51(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 51, 2, values, "pp");
+}
+
+static int32_t /* GetClassMethods */
+slot_52(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 52, 3, values, "ppp");
+}
+
+static int32_t /* GetClassFields */
+slot_53(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 53, 3, values, "ppp");
+}
+
+static int32_t /* GetImplementedInterfaces */
+slot_54(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 54, 3, values, "ppp");
+}
+
+static int32_t /* IsInterface */
+slot_55(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 55, 2, values, "pp");
+}
+
+static int32_t /* IsArrayClass */
+slot_56(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 56, 2, values, "pp");
+}
+
+static int32_t /* GetClassLoader */
+slot_57(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 57, 2, values, "pp");
+}
+
+static int32_t /* GetObjectHashCode */
+slot_58(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 58, 2, values, "pp");
+}
+
+static int32_t /* GetObjectMonitorUsage */
+slot_59(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 59, 2, values, "pp");
+}
+
+static int32_t /* GetFieldName */
+slot_60(Environment *environment, const void *a, const void *b, const void *c, const void *d, const void *e)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}, {.l = (void *)e}};
+    return jni_forward(environment, 60, 5, values, "ppppp");
+}
+
+static int32_t /* GetFieldDeclaringClass */
+slot_61(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 61, 3, values, "ppp");
+}
+
+static int32_t /* GetFieldModifiers */
+slot_62(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 62, 3, values, "ppp");
+}
+
+static int32_t /* IsFieldSynthetic */
+slot_63(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 63, 3, values, "ppp");
+}
+
+static int32_t /* GetMethodName */
+slot_64(Environment *environment, const void *a, const void *b, const void *c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}};
+    return jni_forward(environment, 64, 4, values, "pppp");
+}
+
+static int32_t /* GetMethodDeclaringClass */
+slot_65(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 65, 2, values, "pp");
+}
+
+static int32_t /* GetMethodModifiers */
+slot_66(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 66, 2, values, "pp");
+}
+
+static int32_t /* ClearAllFramePops */
+slot_67(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 67, 1, values, "p");
+}
+
+static int32_t /* GetMaxLocals */
+slot_68(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 68, 2, values, "pp");
+}
+
+static int32_t /* GetArgumentsSize */
+slot_69(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 69, 2, values, "pp");
+}
+
+static int32_t /* GetLineNumberTable */
+slot_70(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 70, 3, values, "ppp");
+}
+
+static int32_t /* GetMethodLocation */
+slot_71(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 71, 3, values, "ppp");
+}
+
+static int32_t /* GetLocalVariableTable */
+slot_72(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 72, 3, values, "ppp");
+}
+
+static int32_t /* SetNativeMethodPrefix */
+slot_73(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 73, 1, values, "p");
+}
+
+static int32_t /* SetNativeMethodPrefixes */
+slot_74(Environment *environment, int32_t a, const void *b)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}};
+    return jni_forward(environment, 74, 2, values, "ip");
+}
+
+static int32_t /* GetBytecodes */
+slot_75(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 75, 3, values, "ppp");
+}
+
+static int32_t /* IsMethodNative */
+slot_76(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 76, 2, values, "pp");
+}
+
+static int32_t /* IsMethodSynthetic */
+slot_77(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 77, 2, values, "pp");
+}
+
+static int32_t /* GetLoadedClasses */
+slot_78(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 78, 2, values, "pp");
+}
+
+static int32_t /* GetClassLoaderClasses */
+slot_79(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 79, 3, values, "ppp");
+}
+
+static int32_t /* PopFrame */
+slot_80(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 80, 1, values, "p");
+}
+
+static int32_t /* ForceEarlyReturnObject */
+slot_81(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 81, 2, values, "pp");
+}
+
+static int32_t /* ForceEarlyReturnInt */
+slot_82(Environment *environment, const void *a, int32_t b)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}};
+    return jni_forward(environment, 82, 2, values, "pi");
+}
+
+static int32_t /* ForceEarlyReturnLong */
+slot_83(Environment *environment, const void *a, int64_t b)
+{
+    const Value values[] = {{.l = (void *)a}, {.j = b}};
+    return jni_forward(environment, 83, 2, values, "pj");
+}
+
+static int32_t /* ForceEarlyReturnFloat */
+slot_84(Environment *environment, const void *a, float b)
+{
+    const Value values[] = {{.l = (void *)a}, {.f = b}};
+    return jni_forward(environment, 84, 2, values, "pf");
+}
+
+static int32_t /* ForceEarlyReturnDouble */
+slot_85(Environment *environment, const void *a, double b)
+{
+    const Value values[] = {{.l = (void *)a}, {.d = b}};
+    return jni_forward(environment, 85, 2, values, "pd");
+}
+
+static int32_t /* ForceEarlyReturnVoid */
+slot_86(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 86, 1, values, "p");
+}
+
+static int32_t /* RedefineClasses */
+slot_87(Environment *environment, int32_t a, const void *b)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}};
+    return jni_forward(environment, 87, 2, values, "ip");
+}
+
+static int32_t /* GetVersionNumber */
+slot_88(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 88, 1, values, "p");
+}
+
+static int32_t /* GetCapabilities */
+slot_89(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 89, 1, values, "p");
+}
+
+static int32_t /* GetSourceDebugExtension */
+slot_90(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 90, 2, values, "pp");
+}
+
+static int32_t /* IsMethodObsolete */
+slot_91(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 91, 2, values, "pp");
+}
+
+static int32_t /* SuspendThreadList */
+slot_92(Environment *environment, int32_t a, const void *b, const void *c)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 92, 3, values, "ipp");
+}
+
+static int32_t /* ResumeThreadList */
+slot_93(Environment *environment, int32_t a, const void *b, const void *c)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 93, 3, values, "ipp");
+}
+
+static int32_t /* AddModuleReads */
+slot_94(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 94, 2, values, "pp");
+}
+
+static int32_t /* AddModuleExports */
+slot_95(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 95, 3, values, "ppp");
+}
+
+static int32_t /* AddModuleOpens */
+slot_96(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 96, 3, values, "ppp");
+}
+
+static int32_t /* AddModuleUses */
+slot_97(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 97, 2, values, "pp");
+}
+
+static int32_t /* AddModuleProvides */
+slot_98(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 98, 3, values, "ppp");
+}
+
+static int32_t /* IsModifiableModule */
+slot_99(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 99, 2, values, "pp");
+}
+
+static int32_t /* GetAllStackTraces */
+slot_100(Environment *environment, int32_t a, const void *b, const void *c)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 100, 3, values, "ipp");
+}
+
+static int32_t /* GetThreadListStackTraces */
+slot_101(Environment *environment, int32_t a, const void *b, int32_t c, const void *d)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}, {.i = c}, {.l = (void *)d}};
+    return jni_forward(environment, 101, 4, values, "ipip");
+}
+
+static int32_t /* GetThreadLocalStorage */
+slot_102(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 102, 2, values, "pp");
+}
+
+static int32_t /* SetThreadLocalStorage */
+slot_103(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 103, 2, values, "pp");
+}
+
+static int32_t /* GetStackTrace */
+slot_104(Environment *environment, const void *a, int32_t b, int32_t c, const void *d, const void *e)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}, {.l = (void *)e}};
+    return jni_forward(environment, 104, 5, values, "piipp");
+}
+
+static int32_t /* GetTag */
+slot_106(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 106, 2, values, "pp");
+}
+
+static int32_t /* SetTag */
+slot_107(Environment *environment, const void *a, int64_t b)
+{
+    const Value values[] = {{.l = (void *)a}, {.j = b}};
+    return jni_forward(environment, 107, 2, values, "pj");
+}
+
+static int32_t /* ForceGarbageCollection */
+slot_108(Environment *environment)
+{
+    return jni_forward(environment, 108, 0, NULL, "");
+}
+
+static int32_t /* IterateOverObjectsReachableFromObject */
+slot_109(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 109, 3, values, "ppp");
+}
+
+static int32_t /* IterateOverReachableObjects */
+slot_110(Environment *environment, const void *a, const void *b, const void *c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}};
+    return jni_forward(environment, 110, 4, values, "pppp");
+}
+
+static int32_t /* IterateOverHeap */
+slot_111(Environment *environment, int32_t a, const void *b, const void *c)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 111, 3, values, "ipp");
+}
+
+static int32_t /* IterateOverInstancesOfClass */
+slot_112(Environment *environment, const void *a, int32_t b, const void *c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.l = (void *)c}, {.l = (void *)d}};
+    return jni_forward(environment, 112, 4, values, "pipp");
+}
+
+static int32_t /* GetObjectsWithTags */
+slot_114(Environment *environment, int32_t a, const void *b, const void *c, const void *d, const void *e)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}, {.l = (void *)e}};
+    return jni_forward(environment, 114, 5, values, "ipppp");
+}
+
+static int32_t /* FollowReferences */
+slot_115(Environment *environment, int32_t a, const void *b, const void *c, const void *d, const void *e)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}, {.l = (void *)e}};
+    return jni_forward(environment, 115, 5, values, "ipppp");
+}
+
+static int32_t /* IterateThroughHeap */
+slot_116(Environment *environment, int32_t a, const void *b, const void *c, const void *d)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}};
+    return jni_forward(environment, 116, 4, values, "ippp");
+}
+
+static int32_t /* SuspendAllVirtualThreads */
+slot_118(Environment *environment, int32_t a, const void *b)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}};
+    return jni_forward(environment, 118, 2, values, "ip");
+}
+
+static int32_t /* ResumeAllVirtualThreads */
+slot_119(Environment *environment, int32_t a, const void *b)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}};
+    return jni_forward(environment, 119, 2, values, "ip");
+}
+
+static int32_t /* SetJNIFunctionTable */
+slot_120(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 120, 1, values, "p");
+}
+
+static int32_t /* GetJNIFunctionTable */
+slot_121(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 121, 1, values, "p");
+}
+
+static int32_t /* SetEventCallbacks */
+slot_122(Environment *environment, const void *a, int32_t b)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}};
+    return jni_forward(environment, 122, 2, values, "pi");
+}
+
+static int32_t /* GenerateEvents */
+slot_123(Environment *environment, int32_t a)
+{
+    const Value values[] = {{.i = a}};
+    return jni_forward(environment, 123, 1, values, "i");
+}
+
+static int32_t /* GetExtensionFunctions */
+slot_124(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 124, 2, values, "pp");
+}
+
+static int32_t /* GetExtensionEvents */
+slot_125(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 125, 2, values, "pp");
+}
+
+static int32_t /* SetExtensionEventCallback */
+slot_126(Environment *environment, int32_t a, const void *b)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}};
+    return jni_forward(environment, 126, 2, values, "ip");
+}
+
+static int32_t /* DisposeEnvironment */
+slot_127(Environment *environment)
+{
+    return jni_forward(environment, 127, 0, NULL, "");
+}
+
+static int32_t /* GetErrorName */
+slot_128(Environment *environment, int32_t a, const void *b)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}};
+    return jni_forward(environment, 128, 2, values, "ip");
+}
+
+static int32_t /* GetJLocationFormat */
+slot_129(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 129, 1, values, "p");
+}
+
+static int32_t /* GetSystemProperties */
+slot_130(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 130, 2, values, "pp");
+}
+
+static int32_t /* GetSystemProperty */
+slot_131(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 131, 2, values, "pp");
+}
+
+static int32_t /* SetSystemProperty */
+slot_132(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 132, 2, values, "pp");
+}
+
+static int32_t /* GetCurrentThreadCpuTimerInfo */
+slot_134(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 134, 1, values, "p");
+}
+
+static int32_t /* GetCurrentThreadCpuTime */
+slot_135(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 135, 1, values, "p");
+}
+
+static int32_t /* GetThreadCpuTimerInfo */
+slot_136(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 136, 1, values, "p");
+}
+
+static int32_t /* GetThreadCpuTime */
+slot_137(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 137, 2, values, "pp");
+}
+
+static int32_t /* GetTimerInfo */
+slot_138(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 138, 1, values, "p");
+}
+
+static int32_t /* GetTime */
+slot_139(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 139, 1, values, "p");
+}
+
+static int32_t /* GetPotentialCapabilities */
+slot_140(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 140, 1, values, "p");
+}
+
+static int32_t /* AddCapabilities */
+slot_142(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 142, 1, values, "p");
+}
+
+static int32_t /* RelinquishCapabilities */
+slot_143(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 143, 1, values, "p");
+}
+
+static int32_t /* GetAvailableProcessors */
+slot_144(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 144, 1, values, "p");
+}
+
+static int32_t /* GetClassVersionNumbers */
+slot_145(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 145, 3, values, "ppp");
+}
+
+static int32_t /* GetConstantPool */
+slot_146(Environment *environment, const void *a, const void *b, const void *c, const void *d)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}};
+    return jni_forward(environment, 146, 4, values, "pppp");
+}
+
+static int32_t /* AddToBootstrapClassLoaderSearch */
+slot_149(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 149, 1, values, "p");
+}
+
+static int32_t /* SetVerboseFlag */
+slot_150(Environment *environment, int32_t a, uint8_t b)
+{
+    const Value values[] = {{.i = a}, {.z = b}};
+    return jni_forward(environment, 150, 2, values, "iz");
+}
+
+static int32_t /* AddToSystemClassLoaderSearch */
+slot_151(Environment *environment, const void *a)
+{
+    const Value values[] = {{.l = (void *)a}};
+    return jni_forward(environment, 151, 1, values, "p");
+}
+
+static int32_t /* RetransformClasses */
+slot_152(Environment *environment, int32_t a, const void *b)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}};
+    return jni_forward(environment, 152, 2, values, "ip");
+}
+
+static int32_t /* GetOwnedMonitorStackDepthInfo */
+slot_153(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 153, 3, values, "ppp");
+}
+
+static int32_t /* GetObjectSize */
+slot_154(Environment *environment, const void *a, const void *b)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
+    return jni_forward(environment, 154, 2, values, "pp");
+}
+
+static int32_t /* GetLocalInstance */
+slot_155(Environment *environment, const void *a, int32_t b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.i = b}, {.l = (void *)c}};
+    return jni_forward(environment, 155, 3, values, "pip");
+}
+
+static int32_t /* SetHeapSamplingInterval */
+slot_156(Environment *environment, int32_t a)
+{
+    const Value values[] = {{.i = a}};
+    return jni_forward(environment, 156, 1, values, "i");
+}
+
+const void *const jvmti_functions[JVMTI_SLOTS] = {
+    [0] = reserved,
+    [1] = slot_2,
+    [2] = slot_3,
+    [3] = slot_4,
+    [4] = slot_5,
+    [5] = slot_6,
+    [6] = slot_7,
+    [7] = slot_8,
+    [8] = slot_9,
+    [9] = slot_10,
+    [10] = slot_11,
+    [11] = slot_12,
+    [12] = slot_13,
+    [13] = slot_14,
+    [14] = slot_15,
+    [15] = slot_16,
+    [16] = slot_17,
+    [17] = slot_18,
+    [18] = slot_19,
+    [19] = slot_20,
+    [20] = slot_21,
+    [21] = slot_22,
+    [22] = slot_23,
+    [23] = slot_24,
+    [24] = slot_25,
+    [25] = slot_26,
+    [26] = slot_27,
+    [27] = slot_28,
+    [28] = slot_29,
+    [29] = slot_30,
+    [30] = slot_31,
+    [31] = slot_32,
+    [32] = slot_33,
+    [33] = slot_34,
+    [34] = slot_35,
+    [35] = slot_36,
+    [36] = slot_37,
+    [37] = slot_38,
+    [38] = slot_39,
+    [39] = slot_40,
+    [40] = slot_41,
+    [41] = slot_42,
+    [42] = slot_43,
+    [43] = slot_44,
+    [44] = slot_45,
+    [45] = jni_allocate,
+    [46] = jni_deallocate,
+    [47] = slot_48,
+    [48] = slot_49,
+    [49] = slot_50,
+    [50] = slot_51,
+    [51] = slot_52,
+    [52] = slot_53,
+    [53] = slot_54,
+    [54] = slot_55,
+    [55] = slot_56,
+    [56] = slot_57,
+    [57] = slot_58,
+    [58] = slot_59,
+    [59] = slot_60,
+    [60] = slot_61,
+    [61] = slot_62,
+    [62] = slot_63,
+    [63] = slot_64,
+    [64] = slot_65,
+    [65] = slot_66,
+    [66] = slot_67,
+    [67] = slot_68,
+    [68] = slot_69,
+    [69] = slot_70,
+    [70] = slot_71,
+    [71] = slot_72,
+    [72] = slot_73,
+    [73] = slot_74,
+    [74] = slot_75,
+    [75] = slot_76,
+    [76] = slot_77,
+    [77] = slot_78,
+    [78] = slot_79,
+    [79] = slot_80,
+    [80] = slot_81,
+    [81] = slot_82,
+    [82] = slot_83,
+    [83] = slot_84,
+    [84] = slot_85,
+    [85] = slot_86,
+    [86] = slot_87,
+    [87] = slot_88,
+    [88] = slot_89,
+    [89] = slot_90,
+    [90] = slot_91,
+    [91] = slot_92,
+    [92] = slot_93,
+    [93] = slot_94,
+    [94] = slot_95,
+    [95] = slot_96,
+    [96] = slot_97,
+    [97] = slot_98,
+    [98] = slot_99,
+    [99] = slot_100,
+    [100] = slot_101,
+    [101] = slot_102,
+    [102] = slot_103,
+    [103] = slot_104,
+    [104] = reserved,
+    [105] = slot_106,
+    [106] = slot_107,
+    [107] = slot_108,
+    [108] = slot_109,
+    [109] = slot_110,
+    [110] = slot_111,
+    [111] = slot_112,
+    [112] = reserved,
+    [113] = slot_114,
+    [114] = slot_115,
+    [115] = slot_116,
+    [116] = reserved,
+    [117] = slot_118,
+    [118] = slot_119,
+    [119] = slot_120,
+    [120] = slot_121,
+    [121] = slot_122,
+    [122] = slot_123,
+    [123] = slot_124,
+    [124] = slot_125,
+    [125] = slot_126,
+    [126] = slot_127,
+    [127] = slot_128,
+    [128] = slot_129,
+    [129] = slot_130,
+    [130] = slot_131,
+    [131] = slot_132,
+    [132] = jni_get_phase,
+    [133] = slot_134,
+    [134] = slot_135,
+    [135] = slot_136,
+    [136] = slot_137,
+    [137] = slot_138,
+    [138] = slot_139,
+    [139] = slot_140,
+    [140] = reserved,
+    [141] = slot_142,
+    [142] = slot_143,
+    [143] = slot_144,
+    [144] = slot_145,
+    [145] = slot_146,
+    [146] = jni_get_storage,
+    [147] = jni_set_storage,
+    [148] = slot_149,
+    [149] = slot_150,
+    [150] = slot_151,
+    [151] = slot_152,
+    [152] = slot_153,
+    [153] = slot_154,
+    [154] = slot_155,
+    [155] = slot_156,
+};

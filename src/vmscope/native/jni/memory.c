@@ -1,0 +1,81 @@
+/* Memory that agents and Python share by address: what the functions in Python read and write for C callers. */
+#include "interface.h"
+
+static PyObject *
+py_read(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *number;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(arguments, "On", &number, &size)) {
+        return NULL;
+    }
+    const void *address = PyLong_AsVoidPtr(number);
+    return address == NULL && PyErr_Occurred() ? NULL : PyBytes_FromStringAndSize(address, size);
+}
+
+static PyObject *
+py_text(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    const char *address = PyLong_AsVoidPtr(number);
+    return address == NULL && PyErr_Occurred() ? NULL : PyBytes_FromString(address);
+}
+
+static PyObject *
+py_write(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *number;
+    Py_buffer data;
+    if (!PyArg_ParseTuple(arguments, "Oy*", &number, &data)) {
+        return NULL;
+    }
+    void *address = PyLong_AsVoidPtr(number);
+    if (!PyErr_Occurred()) {
+        memcpy(address, data.buf, (size_t)data.len);
+    }
+    PyBuffer_Release(&data);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+py_allocate(PyObject *Py_UNUSED(module), PyObject *data)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    void *memory = malloc(view.len ? (size_t)view.len : 1);
+    if (memory != NULL) {
+        memcpy(memory, view.buf, (size_t)view.len);
+    }
+    PyBuffer_Release(&view);
+    return memory == NULL ? PyErr_NoMemory() : PyLong_FromVoidPtr(memory);
+}
+
+static PyObject *
+py_free(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    void *memory = PyLong_AsVoidPtr(number);
+    if (memory == NULL && PyErr_Occurred()) {
+        return NULL;
+    }
+    free(memory);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"read", py_read, METH_VARARGS, "read(address, size) -> bytes"},
+    {"text", py_text, METH_O, "text(address) -> bytes: up to the first NUL."},
+    {"write", py_write, METH_VARARGS, "write(address, bytes)"},
+    {"allocate", py_allocate, METH_O, "allocate(bytes) -> int: a copy of them, which Deallocate frees."},
+    {"free", py_free, METH_O, "free(address)"},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+jni_add_memory(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,46 @@
+/* The module of functions for native agents, made when the first is loaded: nobody else pays for it. */
+#include "interface.h"
+
+int vmscope_in_main_interpreter(void);
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "vmscope.native.jni",
+    .m_doc = "What native agents see of this process, and it of them.",
+    .m_size = -1,
+};
+
+static PyObject *made;
+
+static PyObject *
+load_jni(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    static int (*const parts[])(PyObject *) = {
+        jni_add_handles, jni_add_environments, jni_add_callbacks, jni_add_memory, jni_add_library,
+    };
+    if (!vmscope_in_main_interpreter()) {
+        PyErr_SetString(PyExc_RuntimeError, "native agents are the process's: only its main interpreter loads them");
+        return NULL;
+    }
+    if (made == NULL) {
+        PyObject *module = PyModule_Create(&definition);
+        for (size_t i = 0; module != NULL && i < sizeof parts / sizeof *parts; i++) {
+            if (parts[i](module) < 0) {
+                Py_CLEAR(module);
+            }
+        }
+        made = module;
+    }
+    return Py_XNewRef(made);
+}
+
+static PyMethodDef functions[] = {
+    {"load_jni", load_jni, METH_NOARGS, "load_jni() -> module: the functions for native agents."},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+vmscope_add_jni(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

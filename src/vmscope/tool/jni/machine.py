@@ -1,0 +1,111 @@
+"""`Machine`: this process as native agents see it. The C tables call it, with the GIL."""
+
+from __future__ import annotations
+
+from vmscope import native
+from vmscope.errors import AgentError
+from vmscope.tool import reports
+from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
+from vmscope.tool.functions import BY_METHOD
+from vmscope.tool.jni.marshal import Call, calls_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.native import Jni
+    from vmscope.tool.environment import Environment
+    from vmscope.tool.host import Host
+
+# The versions of JNI that GetEnv gives a JNIEnv for, and its answers when there is none
+JNI_VERSIONS = frozenset((0x10001, 0x10002, 0x10004, 0x10006, 0x10008, 0x90000, 0xA0000, 0x130000, 0x140000, 0x150000))
+JNI_VERSION_BITS = 0x3000_0000  # those of the tool interface have them
+DETACHED, VERSION = -2, -3
+INTERNAL = 113
+
+
+class Machine:
+    """One for a process, made when the first native agent is loaded. `java_vm` is the address of its JavaVM."""
+
+    def __init__(self, host: Host, jni: Jni) -> None:
+        self.host = host
+        self.jni = jni
+        self.java_vm = jni.start(self)
+        self._calls: dict[int, Call] = calls_of(self)
+        self._environments: dict[Environment, int] = {}
+        self._field_ids: dict[tuple[type, str], int] = {}
+        self._fields: list[tuple[type, str]] = []
+        for row in BY_METHOD.values():
+            jni.define(row.slot, row.phases, -1 if row.capability is None else row.capability)
+        host.add_mechanism(self)
+
+    def update(self, host: Host) -> None:
+        """Tells the environments' blocks what has changed: their functions in C look there."""
+        for environment, address in self._environments.items():
+            self.jni.update(address, environment.phase(), environment.held, environment.disposed)
+
+    # -- what C calls -----------------------------------------------------------------------------
+
+    def get_env(self, version: int) -> int:
+        """GetEnv: the address of a new jvmtiEnv; 0 where the caller's JNIEnv is asked for; below 0, JNI's error."""
+        if version & JNI_VERSION_BITS != JNI_VERSION_BITS:
+            return 0 if version in JNI_VERSIONS else VERSION
+        try:
+            environment = self.host.get_env(version, agent="")
+        except VersionNotOffered:
+            return VERSION
+        except NotAttached:
+            return DETACHED
+        return self.address(environment)
+
+    def function(self, environment: Environment, slot: int, arguments: tuple[int | float, ...]) -> int:
+        """A function of the tool interface, with arguments as C has them; JVM TI's error, or 0."""
+        try:
+            self._calls[slot](environment, arguments)
+        except ToolError as error:
+            return error.code
+        except MemoryError:
+            raise
+        except BaseException as error:
+            reports.count(environment.agent, "native")
+            reports.error("agent %s: slot %d failed", environment.agent or reports.UNNAMED, slot, error=error)
+            return INTERNAL
+        return 0
+
+    def report(self, text: str) -> None:
+        """Something that an agent did wrong."""
+        reports.error("%s", text)
+
+    # -- ids --------------------------------------------------------------------------------------
+
+    def address(self, environment: Environment) -> int:
+        """Of the jvmtiEnv that stands for an environment."""
+        known = self._environments.get(environment)
+        if known is None:
+            known = self._environments[environment] = self.jni.environment(environment)
+            self.update(self.host)
+        return known
+
+    def field_id(self, klass: type, name: str) -> int:
+        """The same each time. It is no address: a foreign one is found out."""
+        known = self._field_ids.get((klass, name))
+        if known is None:
+            self._fields.append((klass, name))
+            known = self._field_ids[klass, name] = len(self._fields) << 3 | 6
+        return known
+
+    def field(self, number: int) -> tuple[type, str] | None:
+        """What a field id names; None for what is none."""
+        place = number >> 3
+        return self._fields[place - 1] if number & 7 == 6 and 0 < place <= len(self._fields) else None
+
+
+_machine: Machine | None = None
+
+
+def machine(host: Host) -> Machine:
+    """This process's. AgentError where vmscope has no C part."""
+    global _machine
+    if _machine is None:
+        if native.IMPLEMENTATION != "c":
+            raise AgentError("native", "this vmscope was installed without its C part, which native agents need")
+        _machine = Machine(host, native.load_jni())
+    return _machine
