@@ -280,11 +280,11 @@ print([signal.getsignal(number) for number in signal.valid_signals()] == before)
             "-pyagent:wrong",
             "agent wrong: its import raised ZeroDivisionError: division by zero (FOLDER/wrong.py, line 1)",
         ),
-        ("-agentpath:/missing/libx.so=a", "agent /missing/libx.so: no such file, and nothing of its name is linked"),
-        ("-agentpath:FOLDER/plain.py", "native libraries cannot be loaded yet"),
-        ("-agentlib:jdwp=a", "agent jdwp: it is not linked into this program, and native libraries cannot be loaded"),
-        ("-agentlib:sys", "agent sys: it is not linked into this program"),
-        ("-agentlib:__hello__", "agent __hello__: it is not linked into this program"),
+        ("-agentpath:/missing/libx.so=a", "agent /missing/libx.so: /missing/libx.so: cannot open shared object"),
+        ("-agentpath:FOLDER/plain.py", "plain.py: "),
+        ("-agentlib:jdwp=a", "agent jdwp: libjdwp.so: cannot open shared object"),
+        ("-agentlib:sys", "agent sys: libsys.so: cannot open shared object"),
+        ("-agentlib:__hello__", "agent __hello__: lib__hello__.so: cannot open shared object"),
     ],
 )
 def test_an_agent_that_fails_ends_the_start(folder: Path, option: str, said: str) -> None:
@@ -503,7 +503,7 @@ tool.load_agent("loud")
         ("loud", "raise", "agent loud: agent_on_attach raised ValueError: not that"),
         ("failing_end", "", "agent failing_end: it has no agent_on_attach"),
         ("missing", "", "agent missing: no module is called missing"),
-        ("/missing/libx.so", "", "agent /missing/libx.so: no such file"),
+        ("/missing/libx.so", "", "agent /missing/libx.so: /missing/libx.so: cannot open shared object"),
     ],
 )
 def test_an_agent_that_cannot_attach_ends_nothing(folder: Path, name: str, options: str, said: str) -> None:
