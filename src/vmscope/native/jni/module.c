@@ -39,8 +39,15 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* Not there without a GIL, which is what guards the tables of references. */
 int
 vmscope_add_jni(PyObject *module)
 {
+#ifdef Py_GIL_DISABLED
+    (void)module;
+    (void)functions;
+    return 0;
+#else
     return PyModule_AddFunctions(module, functions);
+#endif
 }

@@ -23,7 +23,7 @@ class Library:
     """`path` is opened; its entry points are attributes, those that it has. AgentError with the loader's words."""
 
     def __init__(self, host: Host, name: str, path: str) -> None:
-        self._jni = machine(host).jni
+        self._jni = machine(host, name).jni
         try:
             self._library = self._jni.open(path)
         except OSError as error:

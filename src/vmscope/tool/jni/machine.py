@@ -101,11 +101,11 @@ class Machine:
 _machine: Machine | None = None
 
 
-def machine(host: Host) -> Machine:
-    """This process's. AgentError where vmscope has no C part."""
+def machine(host: Host, agent: str) -> Machine:
+    """This process's. AgentError, which names the agent that needs it, where there can be none."""
     global _machine
     if _machine is None:
-        if native.IMPLEMENTATION != "c":
-            raise AgentError("native", "this vmscope was installed without its C part, which native agents need")
+        if not hasattr(native, "load_jni"):
+            raise AgentError(agent, "native agents need vmscope's C part, and a Python with a GIL")
         _machine = Machine(host, native.load_jni())
     return _machine
