@@ -209,6 +209,102 @@ def test_what_callbacks_and_vmscope_make_is_not_told(vm: Host, env: Environment)
     assert told.count(Made) == 20
 
 
+class Watched:
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 1
+
+
+OTHERS = (
+    Event.EXCEPTION,
+    Event.EXCEPTION_CATCH,
+    Event.METHOD_ENTRY,
+    Event.METHOD_EXIT,
+    Event.FIELD_ACCESS,
+    Event.FIELD_MODIFICATION,
+    Event.CLASS_LOAD,
+    Event.THREAD_START,
+    Event.GARBAGE_COLLECTION_START,
+)
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda event: event.name)
+@pytest.mark.parametrize("event", [EVERY, SAMPLED], ids=lambda event: event.name)
+def test_other_events_make_it_no_dearer(env: Environment, event: Event, other: Event) -> None:
+    """Counted in calls of the evaluation loop: what another event's callback runs asks for none, and is not told."""
+
+    class Own:
+        pass
+
+    own: list[Own] = []
+    told: list[type] = []
+    env.add_capabilities({*env.get_potential_capabilities()})
+    env.set_heap_sampling_interval(0)
+    env.set_field_access_watch(Watched, "value")
+    env.set_field_modification_watch(Watched, "value")
+
+    def heard(*arguments: object) -> None:
+        own.extend(Own() for _ in range(50))
+
+    def made(env: Environment, thread: threads.Thread, thing: object, klass: type, size: int) -> None:
+        told.append(klass)
+
+    def work() -> None:
+        for number in range(5):
+            watched = Watched()
+            try:
+                raise KeyError(number)
+            except (IndexError, KeyError):
+                watched.value += 1
+            exec("class Empty: pass")
+            threading.Thread(target=Made).start()
+            gc.collect()
+
+    env.set_event_callbacks({event: made, other: heard})
+    env.set_event_notification_mode(True, event)
+    before = native.allocations_served()
+    work()
+    alone = native.allocations_served() - before
+    env.set_event_notification_mode(True, other)
+    before = native.allocations_served()
+    work()
+    both = native.allocations_served() - before
+    assert len(own) >= 5 * 50
+    assert Own not in told
+    assert told.count(Watched) == 10
+    assert both < 2 * alone
+
+
+def test_what_is_made_as_others_trace_is_told_when_they_have_done(env: Environment) -> None:
+    told: list[type] = []
+
+    def traced(frame: object, event: str, argument: object) -> Any:
+        for _ in range(100):
+            str(event)
+        return traced
+
+    def work() -> None:
+        for _ in range(10):
+            kept.append(Made())
+        str(kept)
+
+    kept: list[Made] = []
+    before = native.allocations_served()
+    had = sys.gettrace()
+
+    def run() -> None:
+        sys.settrace(traced)
+        try:
+            work()
+        finally:
+            sys.settrace(had)
+
+    during(env, EVERY, run, lambda env, thread, thing, klass, size: told.append(klass))
+    assert told.count(Made) == 10
+    assert native.allocations_served() - before < 300
+
+
 def test_samples_come_by_bytes(env: Environment) -> None:
     told: list[int] = []
 
@@ -228,6 +324,22 @@ def test_samples_come_by_bytes(env: Environment) -> None:
     env.set_heap_sampling_interval(0)
     during(env, SAMPLED, lambda: run(50), callback)
     assert len(told) == 50
+
+
+def test_samples_come_by_bytes_each_time_that_they_are_switched_on(env: Environment) -> None:
+    kept: list[list[int]] = []
+    told: list[int] = []
+    env.set_heap_sampling_interval(10_000)
+    for _ in range(6):
+        for event in (EVERY, SAMPLED):
+            told.clear()
+            during(
+                env,
+                event,
+                lambda: kept.extend([number] for number in range(1000)),
+                lambda env, thread, thing, klass, size: told.append(size),
+            )
+        assert len(told) < 100
 
 
 def test_samples_of_one_thread(env: Environment) -> None:

@@ -13,7 +13,9 @@
  * has it (unicodeobject.c: resize_compact for a _PyUnicodeWriter), and it cannot be told from one that is done.
  *
  * The evaluation loop makes such calls on one thread at a time, which need not be the one that asked: whoever is called
- * tells of the objects of all threads.
+ * tells of the objects of all threads. What is asked for within such a call it calls at once, up to a hundred times, and
+ * again at the next jump. So where something is not whole yet, or a callback runs, which is not the program, the next
+ * call is asked for when another object comes or goes on that thread, or the callback is over.
  *
  * All of it is of the main interpreter, under its GIL; what other interpreters do is passed over. */
 #ifndef _GNU_SOURCE
@@ -21,6 +23,8 @@
 #endif
 #include "allocator.h"
 #include "dispatch.h"
+
+_Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_dispatching, vmscope_late;
 
 #if PY_VERSION_HEX >= 0x030D0000 && !defined(Py_GIL_DISABLED)
 
@@ -75,7 +79,6 @@ static struct {
     int first, last;            /* groups */
     int free_note, free_group;
     _Atomic int count;
-    uint64_t made;   /* notes, so far */
     uint64_t lost;   /* there was no room for them */
     uint64_t served; /* how often the loop has called */
     int *buckets; /* made once, and kept */
@@ -84,15 +87,7 @@ static struct {
     Group *groups;
 } all;
 
-typedef struct {
-    uint64_t asked; /* `served` when this thread asked for a call; plus one */
-    void *frame;    /* where it was called last, */
-    int instruction;
-    uint64_t made;
-    int waiting; /* and whether something was not whole */
-} Last;
-
-static _Thread_local __attribute__((tls_model("initial-exec"))) Last last;
+static _Thread_local __attribute__((tls_model("initial-exec"))) uint64_t asked; /* `served` at that time; plus one */
 
 static inline PyThreadState *
 own_state(void)
@@ -267,7 +262,6 @@ note_add(PyObject *object, PyThreadState *state, size_t size, int reason)
     *(group->last == NONE ? &group->first : &all.notes[group->last].next) = number;
     group->last = *place = number;
     all.count++;
-    all.made++;
 }
 
 static void
@@ -296,8 +290,18 @@ static int deliver(void *ignored);
 static void
 ask(PyThreadState *state)
 {
-    if (last.asked != all.served + 1 && _PyEval_AddPendingCall(state->interp, deliver, NULL, 0) == 0) {
-        last.asked = all.served + 1;
+    if (asked != all.served + 1 && _PyEval_AddPendingCall(state->interp, deliver, NULL, 0) == 0) {
+        asked = all.served + 1;
+    }
+}
+
+void
+vmscope_ask_late(void)
+{
+    PyThreadState *state = own_state();
+    vmscope_late = 0;
+    if (state != NULL && all.on) {
+        ask(state);
     }
 }
 
@@ -308,6 +312,13 @@ runs_own_code(PyThreadState *state)
     int own = code != NULL && is_own(&all.own, code);
     Py_XDECREF(code);
     return own;
+}
+
+/* Whether this is what traces the program, or a callback, and not the program. */
+static inline int
+hidden(PyThreadState *state)
+{
+    return state->tracing || vmscope_dispatching;
 }
 
 static int
@@ -321,8 +332,11 @@ tracer(PyObject *object, PyRefTracerEvent event, void *data)
     if (all.count != 0) {
         forget(object); /* it goes, or stands where another one was */
     }
-    if (event != PyRefTracer_CREATE || !all.on || state->tracing || state->current_frame == NULL ||
-        PyUnicode_CheckExact(object)) {
+    if (hidden(state)) {
+        return 0;
+    }
+    was_late();
+    if (event != PyRefTracer_CREATE || !all.on || state->current_frame == NULL || PyUnicode_CheckExact(object)) {
         return 0;
     }
     uintptr_t head = (uintptr_t)object - (uintptr_t)vmscope_given.memory;
@@ -483,27 +497,19 @@ deliver(void *ignored)
     if (!all.on || state == NULL || state->current_frame == NULL) {
         return 0;
     }
-    int instruction = PyUnstable_InterpreterFrame_GetLasti(state->current_frame), status = 0, at;
-    if (last.waiting && last.frame == state->current_frame && last.instruction == instruction &&
-        last.made == all.made) {
-        ask(state); /* the loop calls what is asked for while it calls, too, up to a hundred times */
+    if (hidden(state)) {
+        vmscope_late = 1;
         return 0;
     }
-    last.frame = state->current_frame;
-    last.instruction = instruction;
-    last.made = all.made;
-    last.waiting = state->tracing != 0;
-    if (!state->tracing && state->py_recursion_remaining > HEADROOM && state->c_recursion_remaining > HEADROOM) {
+    int status = 0, at;
+    if (state->py_recursion_remaining > HEADROOM && state->c_recursion_remaining > HEADROOM) {
         PyObject *callback = Py_NewRef(all.callback);
         listen_to_allocator();
-        last.waiting = gather(state);
+        vmscope_late = gather(state); /* asked for now, it would be called a hundred times before the loop goes on */
         while (status == 0 && all.on && (at = all.groups[WHOLE].first) != NONE) {
             status = tell(state, callback, at);
         }
         Py_DECREF(callback);
-    }
-    if (last.waiting && all.on) {
-        ask(state);
     }
     return status;
 }
@@ -582,7 +588,9 @@ trace_allocations(PyObject *module, PyObject *args)
     all.callback = Py_NewRef(callback);
     all.every = every;
     all.interval = interval;
-    all.random ^= 0x9E3779B97F4A7C15ULL ^ (uint64_t)(uintptr_t)callback;
+    if (all.random == 0) { /* where it would stay */
+        all.random = 0x9E3779B97F4A7C15ULL ^ (uint64_t)(uintptr_t)&own;
+    }
     all.left = interval < 0 ? 0 : next_sample();
     listen_to_allocator();
     all.on = 1;
@@ -617,6 +625,23 @@ allocations_lost(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     return PyLong_FromUnsignedLongLong(all.lost);
 }
 
+static PyObject *
+allocations_served(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyLong_FromUnsignedLongLong(all.served);
+}
+
+static PyObject *
+untold(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "untold needs a function");
+        return NULL;
+    }
+    return call_apart(args[0], args + 1, (size_t)count - 1);
+}
+
 static PyMethodDef functions[] = {
     {"trace_allocations", trace_allocations, METH_VARARGS,
      "trace_allocations(callback, own, every, interval, /)\n--\n\nFrom now on callback(object, size, reason, state) is "
@@ -628,6 +653,9 @@ static PyMethodDef functions[] = {
     {"tracer_holder", tracer_holder, METH_NOARGS,
      "Who has, or had, the slot for the tracer: \"\", \"tracemalloc\", or a library's file name."},
     {"allocations_lost", allocations_lost, METH_NOARGS, "Objects of which nothing was told: too many were being made."},
+    {"allocations_served", allocations_served, METH_NOARGS, "How often the evaluation loop has called, to have them told."},
+    {"untold", (PyCFunction)(void (*)(void))untold, METH_FASTCALL,
+     "untold(function, /, *arguments)\n--\n\nCalls it; nothing is told of what it makes on this thread."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -638,6 +666,11 @@ vmscope_add_allocations(PyObject *module)
 }
 
 #else
+
+void
+vmscope_ask_late(void)
+{
+}
 
 int
 vmscope_add_allocations(PyObject *module)

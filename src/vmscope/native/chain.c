@@ -49,6 +49,7 @@ chain_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
         }
     }
     take_room_back(state, lent);
+    was_late();
     Py_DECREF(object);
     if (let_go(interrupt) < 0) {
         Py_CLEAR(answer);
@@ -152,7 +153,7 @@ after_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
     PyObject *first = Py_XNewRef(self->first), *result = NULL;
     int stopped = 0;
     if (first != NULL) {
-        PyObject *nothing = PyObject_Vectorcall(first, args, (size_t)given, NULL);
+        PyObject *nothing = call_apart(first, args, (size_t)given);
         stopped = nothing == NULL && kept(first) < 0;
         Py_XDECREF(nothing);
         Py_DECREF(first);
@@ -161,6 +162,7 @@ after_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
         result = PyObject_Vectorcall(function, args, flags, names);
     }
     if (result != NULL && then != Py_None) {
+        vmscope_dispatching++;
         PyObject *rest = PyTuple_New(given + 1), *other = NULL;
         if (rest != NULL) {
             PyTuple_SET_ITEM(rest, 0, Py_NewRef(result));
@@ -170,6 +172,8 @@ after_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
             other = PyObject_CallObject(then, rest);
             Py_DECREF(rest);
         }
+        vmscope_dispatching--;
+        was_late();
         if (other != NULL && other != Py_None) {
             Py_SETREF(result, Py_NewRef(other));
         }

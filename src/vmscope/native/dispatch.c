@@ -329,6 +329,7 @@ tell(Relay *self, Plan *plan, PyThreadState *state, PyObject **values, size_t co
         call(self, listener, values, count, &interrupt);
     }
     take_room_back(state, lent);
+    was_late();
     return let_go(interrupt);
 }
 

@@ -8,6 +8,30 @@
 
 #define MOST 6 /* arguments of an event, after the thread */
 
+/* New objects (allocations.c): within how many dispatches this thread is, that no trace function of CPython's hides; what
+ * it makes there is not told. And whether the time to tell of others came then, or while it was being traced. */
+extern _Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_dispatching, vmscope_late;
+void vmscope_ask_late(void);
+
+/* What traced this thread is over, or about to be. */
+static inline void
+was_late(void)
+{
+    if (__builtin_expect(vmscope_late, 0)) {
+        vmscope_ask_late();
+    }
+}
+
+static inline PyObject *
+call_apart(PyObject *function, PyObject *const *args, size_t given)
+{
+    vmscope_dispatching++;
+    PyObject *result = PyObject_Vectorcall(function, args, given, NULL);
+    vmscope_dispatching--;
+    was_late();
+    return result;
+}
+
 /* How the file names of code begin that nobody is told of: that of the tool interface itself. */
 typedef struct {
     PyObject *name;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vmscope.native import untold
 from vmscope.tool import events, reports, signals
 from vmscope.tool.capabilities import Capability
 from vmscope.tool.codes import Phase
@@ -88,7 +89,7 @@ class Base:
         if callback is None:
             return None
         try:
-            result = callback(self, *arguments)
+            result = untold(callback, self, *arguments)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
