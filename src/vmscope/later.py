@@ -14,7 +14,7 @@ from vmscope import native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterator
 
 _DELAY = 20_000_000  # ns
 
@@ -96,8 +96,8 @@ def _run() -> None:
         without_collection(callback)
 
 
-def without_collection(callback: Callable[[], object]) -> None:
-    """Calls it, on a thread of ours, with no garbage collection but those that it asks for itself.
+def without_collection(callback: Callable[[], object]) -> object:
+    """Calls it, on a thread of ours, with no garbage collection but those that it asks for itself; what it returns.
 
     One would run the program's destructors on a thread that the program does not know, and in a call of `call` where
     a descriptor has another meaning. CPython has no switch for one thread: the first threshold is out of reach
@@ -111,12 +111,21 @@ def without_collection(callback: Callable[[], object]) -> None:
             _suspend()
         _visits += 1
     try:
-        callback()
+        return callback()
     finally:
         with _visiting:
             _visits -= 1
             if not _visits:
                 _restore()
+
+
+def steps_without_collection(steps: Generator[None, None, None]) -> Iterator[None]:
+    """The same for what is done in steps: between two of them the collector is the program's."""
+    try:
+        while without_collection(lambda: next(steps, steps)) is not steps:
+            yield
+    finally:
+        without_collection(steps.close)
 
 
 def thresholds() -> tuple[int, ...]:

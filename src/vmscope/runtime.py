@@ -20,6 +20,8 @@ from vmscope.memory.region import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
     from vmscope.flags import Flags
     from vmscope.overview import Status
 
@@ -429,15 +431,15 @@ def _why_no_socket(error: Exception, path: str) -> str:
     return f"cannot make {path}: {error.strerror}"
 
 
-def _serve(call: native.Call) -> None:
-    later.without_collection(lambda: _answer(call))
+def _serve(call: native.Call) -> Iterator[None]:
+    return later.steps_without_collection(_answer(call))
 
 
-def _answer(call: native.Call) -> None:
+def _answer(call: native.Call) -> Generator[None, None, None]:
     """Nobody whom no client asks pays for the commands."""
     from vmscope.commands import operations
 
-    operations.serve(call)
+    yield from operations.serve(call)
 
 
 VM = VirtualMachine()

@@ -448,7 +448,70 @@ def fork():
         client.sendall(b"1\0jcmd\0Test.wait\0\0\0")
         assert client.recv(100).startswith(b"0\nbegun")
         first = float(child.ask("fork()"))
+        assert first < 2
         assert float(child.ask("min(fork() for _ in range(3))")) < first / 4
+    assert child.stop() == 0
+
+
+STEPS = """
+import os, sys, threading, time, warnings
+from vmscope.commands import registry
+def walk(out):
+    out.write("begun\\n")
+    out.flush()
+    threads = set()
+    try:
+        while not done:
+            threads.add(threading.get_native_id())
+            time.sleep(0.01)
+            yield
+    finally:
+        ended.append(os.getpid())
+    out.write(f"{len(threads)} threads")
+done, ended, warned = [], [], []
+registry.register(registry.Command("Test.walk", "Goes on until `done`.", walk))
+warnings.simplefilter("error")
+sys.unraisablehook = warned.append
+def fork():
+    begin = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        import gc
+        gc.collect()
+        os._exit(len(ended))
+    assert os.waitpid(pid, 0)[1] == 0
+    return time.monotonic() - begin
+"""
+
+
+def test_between_the_steps_of_a_command_all_else_comes(start_vmscope: StartVMScope, implementation: str) -> None:
+    """Other commands, and forks, which neither wait nor warn, and whose children end nothing that is the parent's."""
+    child = start_vmscope(code=STEPS)
+    with closing(socket.socket(socket.AF_UNIX)) as client:
+        client.settimeout(PATIENCE)
+        client.connect(str(path_of(child.pid)))
+        client.sendall(b"1\0jcmd\0Test.walk\0\0\0")
+        assert client.recv(100).startswith(b"0\nbegun")
+        assert VERSION.match(ask(child.pid))
+        took = [float(child.ask("fork()")) for _ in range(10)]
+        assert sorted(took)[5] < 0.4, took
+        assert VERSION.match(ask(child.pid))
+        child.ask("done.append(1)")
+        assert int(client.recv(100).split()[0]) > 1
+    assert child.ask("ended == [os.getpid()], warned") == "(True, [])"
+    assert child.stop() == 0
+
+
+def test_the_end_comes_between_two_steps(start_vmscope: StartVMScope, implementation: str) -> None:
+    """What a command has begun is cleaned up."""
+    child = start_vmscope(code=STEPS)
+    with closing(socket.socket(socket.AF_UNIX)) as client:
+        client.settimeout(PATIENCE)
+        client.connect(str(path_of(child.pid)))
+        client.sendall(b"1\0jcmd\0Test.walk\0\0\0")
+        assert client.recv(100).startswith(b"0\nbegun")
+        assert child.ask("vmscope.stop() or ended == [os.getpid()]") == "True"
+        assert client.recv(100) == b""
     assert child.stop() == 0
 
 

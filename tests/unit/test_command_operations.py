@@ -25,7 +25,7 @@ class Call:
     """What the listener hands over; it keeps each part that is sent."""
 
     def __init__(self, operation: str, *arguments: str, room: int = 1 << 30) -> None:
-        self.operation = operation
+        self.operation, _, self.options = operation.partition(" ")
         self.arguments = (*arguments, *[""] * (3 - len(arguments)))
         self.parts: list[bytes] = []
         self.flushed = 0
@@ -40,10 +40,16 @@ class Call:
         self.flushed += 1
 
 
+def serve(call: Call) -> None:
+    """All of its steps."""
+    for _ in operations.serve(call):
+        pass
+
+
 def ask(operation: str, *arguments: str) -> tuple[int, str]:
     """The status and the body."""
     call = Call(operation, *arguments)
-    operations.serve(call)
+    serve(call)
     status, _, body = b"".join(call.parts).decode().partition("\n")
     return int(status), body
 
@@ -77,7 +83,7 @@ def test_an_operation_that_nobody_knows() -> None:
 
 
 def test_the_version_of_the_protocol() -> None:
-    assert ask("getversion", "options") == (0, "2")
+    assert ask("getversion", "options") == (0, "2 progress")
 
 
 def test_a_line_in_pieces() -> None:
@@ -99,7 +105,7 @@ def test_a_reply_that_is_sent_in_parts() -> None:
     commands.register(command)
     try:
         call = Call("jcmd", "T.talk")
-        operations.serve(call)
+        serve(call)
         assert call.parts == [b"0\none", b"twoit ended\n"]
         assert call.flushed == 2
     finally:
@@ -121,7 +127,7 @@ def test_a_client_that_goes(room: int, caplog: pytest.LogCaptureFixture) -> None
     command = commands.Command("T.talk", "Talks.", talk)
     commands.register(command)
     try:
-        operations.serve(Call("jcmd", "T.talk", room=room))
+        serve(Call("jcmd", "T.talk", room=room))
     finally:
         commands.unregister(command)
     assert ended == [True]
@@ -573,7 +579,12 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, objec
         asked.append((name, values))
         out.write("text\n")
 
+    def steps_of(name: str, out: commands.Output, **values: object) -> Iterator[None]:
+        invoke(name, out, **values)
+        yield
+
     monkeypatch.setattr("vmscope.commands.registry.invoke", invoke)
+    monkeypatch.setattr("vmscope.commands.registry.steps_of", steps_of)
     return asked
 
 

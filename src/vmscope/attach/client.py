@@ -28,11 +28,12 @@ from vmscope.errors import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 HANDSHAKE = 10.0  # seconds for a VM to open its socket
 SILENCE = 60.0  # seconds without a byte of an answer
 
+PROGRESS = b"progress"  # an option of vmscope's own: lines with a # in front, before the status, say how far it is
 BAD_VERSION = 101  # a status: the server speaks no such version of the protocol
 _ARGUMENTS = 3
 _LONGEST_ARGUMENT = 1024  # bytes: what a HotSpot takes by version 1
@@ -48,14 +49,27 @@ class Reply:
 
     __slots__ = ("_client", "_rest", "_socket", "status")
 
-    def __init__(self, client: Client, socket: _socket.socket) -> None:
+    def __init__(self, client: Client, socket: _socket.socket, progress: Callable[[bytes], object] | None) -> None:
         self._client = client
         self._socket = socket
-        self._rest = b""
+        self._rest = self._read_progress(progress) if progress is not None else b""
         self.status = self._read_status()
 
-    def _read_status(self) -> int:
+    def _read_progress(self, progress: Callable[[bytes], object]) -> bytes:
+        """Hands on the lines with a # in front; what was read after them."""
         text = part = self._receive()
+        while part and (not text or text.startswith(b"#")):
+            line, newline, rest = text.partition(b"\n")
+            if newline:
+                progress(line[1:])
+                text = rest
+            else:
+                part = self._receive()
+                text += part
+        return text
+
+    def _read_status(self) -> int:
+        text = part = self._rest or self._receive()
         while part and b"\n" not in text and len(text) < _LONGEST_STATUS:
             part = self._receive()
             text += part
@@ -137,8 +151,9 @@ class Client:
     def pid(self) -> int:
         return self.target.pid
 
-    def execute(self, operation: str, *arguments: str) -> Reply:
-        """Asks for an operation.
+    def execute(self, operation: str, *arguments: str, progress: Callable[[bytes], object] | None = None) -> Reply:
+        """Asks for an operation. `progress` is called, before this returns, with each line that says how far it is,
+        where the process tells that.
 
         Raises AttachTimeout, AttachError when the process ends or answers nonsense, InsecureSocket when its socket
         has been replaced, and RequestError for what the protocol has no room for.
@@ -146,21 +161,29 @@ class Client:
         fields = [field.encode("utf-8", "surrogateescape") for field in (operation, *arguments)]
         if any(b"\0" in field for field in fields):
             raise RequestError(f"process {self.pid} can be sent no text with a NUL in it", pid=self.pid)
+        if progress is not None and PROGRESS in self._known():
+            fields[0] += b" " + PROGRESS
+            return self._ask_second(fields, progress)
         if len(arguments) <= _ARGUMENTS and max(map(len, fields)) <= _LONGEST_ARGUMENT:
             return self._ask(b"1\0" + b"\0".join([*fields, *[b""] * (_ARGUMENTS - len(arguments))]) + b"\0")
-        if not self._second_version():
+        if self._known()[0] != b"2":
             raise RequestError(
                 f"process {self.pid} takes {_ARGUMENTS} arguments of {_LONGEST_ARGUMENT} bytes at most", pid=self.pid
             )
+        return self._ask_second(fields)
+
+    def _ask_second(self, fields: list[bytes], progress: Callable[[bytes], object] | None = None) -> Reply:
+        """By version 2 of the protocol, JDK 25's, which takes any number of arguments of any length."""
         body = b"\0".join(fields) + b"\0"
-        return self._ask(b"2\0%d\0%b" % (len(body), body))
+        return self._ask(b"2\0%d\0%b" % (len(body), body), progress)
 
-    def _second_version(self) -> bool:
-        """Whether the process speaks version 2 of the protocol, as JDK 25's: any number of arguments of any length."""
+    def _known(self) -> list[bytes]:
+        """The version of the protocol that the process speaks, and with which options."""
         with self._ask(b"1\0getversion\0options\0\0\0") as reply:
-            return reply.status == 0 and reply.read().split()[:1] == [b"2"]
+            words = reply.read().replace(b",", b" ").split()
+            return words if words and reply.status == 0 else [b"1"]
 
-    def _ask(self, data: bytes) -> Reply:
+    def _ask(self, data: bytes, progress: Callable[[bytes], object] | None = None) -> Reply:
         socket, self._ready = self._ready, None
         if socket is None:
             socket = open_socket(self.target, self._path)
@@ -174,7 +197,7 @@ class Client:
                 raise self.silent() from None
             except OSError:
                 pass  # it may have answered before it read all
-            return Reply(self, socket)
+            return Reply(self, socket, progress)
         except BaseException:
             socket.close()
             raise

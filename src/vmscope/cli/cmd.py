@@ -28,6 +28,9 @@ JDK 17.0.15
 DONE = b"Command executed successfully\n"  # what a command that said nothing shows
 
 
+TALKATIVE = "GC.heap_dump "  # says how far it is, where it is asked to
+
+
 def main(args: list[str]) -> int:
     """Shows the answer. 0; 1 when the VM cannot be asked or the command failed."""
     silence, words = _timeout(args)
@@ -35,7 +38,8 @@ def main(args: list[str]) -> int:
         raise CommandLineError("cmd needs the pid of a VM", hint="vmscope ps lists them")
     pid, command = pid_of("cmd", words[0]), line(words[1:]) or "help"
     write, flush = sys.stdout.buffer.write, sys.stdout.buffer.flush
-    with connect(pid, silence=silence) as client, client.execute("jcmd", command) as reply:
+    told = _tell if command.startswith(TALKATIVE) else None
+    with connect(pid, silence=silence) as client, client.execute("jcmd", command, progress=told) as reply:
         if reply.status:
             raise reply.failure()
         said = False
@@ -46,6 +50,11 @@ def main(args: list[str]) -> int:
     if not said:
         write(DONE)
     return 0
+
+
+def _tell(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def pid_of(command: str, word: str) -> int:

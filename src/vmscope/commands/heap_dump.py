@@ -1,7 +1,7 @@
 """GC.heap_dump: every object, in the HPROF format that heap analysers for the JVM read.
 
 The file appears under its name when it is whole. The program stands still while its objects are written, and goes on
-while they are compressed, which needs room for both.
+while they are compressed.
 """
 
 from __future__ import annotations
@@ -14,18 +14,24 @@ import time
 from vmscope import native
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
+from vmscope.commands.reply import Reply
 from vmscope.errors import CommandError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from vmscope.commands.registry import Output
 
-CHUNK = 1 << 20
+LEAST, MOST = 1 << 14, 1 << 20  # bytes that are compressed in one step,
+STEP = 0.02  # which takes so many seconds
 TELL = 1.0  # seconds between what the client is told
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def run(out: Output, filename: str, all: bool, gz: int | None, overwrite: bool, parallel: int) -> None:
+def run(
+    out: Output, filename: str, all: bool, gz: int | None, overwrite: bool, parallel: int
+) -> Generator[None, None, None]:
     if gz is not None and not 1 <= gz <= 9:
         raise CommandError(f"Compression level out of range (1-9): {gz}")
     refuse(filename, overwrite)
@@ -39,35 +45,42 @@ def run(out: Output, filename: str, all: bool, gz: int | None, overwrite: bool, 
         try:
             if not all:
                 gc.collect()
-            size = fill(out, fd, filename, temporary, gz)
+            size = yield from fill(out, fd, filename, gz)
         finally:
             os.close(fd)
         publish(temporary, filename, overwrite)
-    except BrokenPipeError:
-        raise
     except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         raise CommandError(f"Unable to write {filename}: {error.strerror}; nothing is left of it") from error
     finally:
         remove(temporary)
     out.write(f"Heap dump file created [{size} bytes in {time.monotonic() - begin:.3f} secs]\n")
 
 
-def fill(out: Output, fd: int, filename: str, temporary: str, gz: int | None) -> int:
-    """Writes the file; its size. Nothing is sent before the objects are written: with it goes a success's status."""
+def fill(out: Output, fd: int, filename: str, gz: int | None) -> Generator[None, None, int]:
+    """Writes the file; its size."""
     begin = time.monotonic()
-    objects, size = native.dump_heap(fd)
-    out.write(f"Dumping heap to {filename} ...\n")
+    message = f"Dumping heap to {filename} ..."
+    curious = out.curious if isinstance(out, Reply) else None
+    if curious is not None:
+        tell(out, message)
+    objects, size = native.dump_heap(fd, curious)
+    if curious is None:  # with it goes the status, which is known now
+        out.write(f"{message}\n")
     if gz is None:
         return size
-    out.write(f"{objects} objects, {size} bytes in {time.monotonic() - begin:.3f} secs; compressing ...\n")
-    out.flush()
-    os.unlink(temporary)
-    packed = create(temporary)
-    try:
-        compress(out, fd, packed, gz, size)
-        return os.lseek(packed, 0, os.SEEK_CUR)
-    finally:
-        os.close(packed)
+    tell(out, f"{objects} objects, {size} bytes in {time.monotonic() - begin:.3f} secs; compressing ...")
+    return (yield from compress(out, fd, gz, size))
+
+
+def tell(out: Output, text: str) -> None:
+    """How far it is."""
+    if isinstance(out, Reply):
+        out.progress(text)
+    else:
+        out.write(f"{text}\n")
+        out.flush()
 
 
 def refuse(filename: str, overwrite: bool) -> None:
@@ -93,25 +106,47 @@ def create(temporary: str) -> int:
     return fd
 
 
-def compress(out: Output, fd: int, packed: int, level: int, size: int) -> None:
+def compress(out: Output, fd: int, level: int, size: int) -> Generator[None, None, int]:
+    """In place, behind what has been read of it, and so in no more room; its size then.
+
+    A step takes some 20 ms, so that a fork hardly waits, and not much less, as each has to wait for the GIL.
+    """
     import zlib
 
     packer = zlib.compressobj(level, zlib.DEFLATED, 31)  # 31: with gzip's header
-    done, told = 0, time.monotonic()
-    os.lseek(fd, 0, os.SEEK_SET)
-    while chunk := os.read(fd, CHUNK):
-        write(packed, packer.compress(chunk))
+    packed = bytearray()  # what is not written yet: what cannot be compressed gets longer
+    done = written = 0
+    piece = LEAST
+    told, share = time.monotonic(), 0
+    while chunk := os.pread(fd, piece, done):
+        begin = time.monotonic()
         done += len(chunk)
-        if time.monotonic() - told > TELL:
-            told = time.monotonic()
-            out.write(f"{done * 100 // size}%\n")
-            out.flush()
-    write(packed, packer.flush())
+        packed += packer.compress(chunk)
+        count = write(fd, packed[: done - written], written)
+        written += count
+        del packed[:count]
+        now = time.monotonic()
+        if now - begin > STEP:
+            piece = max(piece // 2, LEAST)
+        elif now - begin < STEP / 2:
+            piece = min(piece * 2, MOST)
+        if now - told > TELL and done * 100 // size >= share + 5:
+            told, share = now, done * 100 // size
+            tell(out, f"{share}%")
+        yield
+    packed += packer.flush()
+    written += write(fd, packed, written)
+    os.ftruncate(fd, written)
+    return written
 
 
-def write(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
+def write(fd: int, data: bytearray, offset: int) -> int:
+    """All of it; how much that is."""
+    left = memoryview(data)
+    while left:
+        count = os.pwrite(fd, left, offset)
+        left, offset = left[count:], offset + count
+    return len(data)
 
 
 def publish(temporary: str, filename: str, overwrite: bool) -> None:

@@ -11,39 +11,28 @@ import os
 
 from vmscope import flags
 from vmscope.commands import guest, registry
+from vmscope.commands.reply import PROGRESS, Reply
 from vmscope.errors import CommandError, VMScopeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Protocol
+    from collections.abc import Callable, Generator, Iterator
 
     from vmscope.commands.arguments import Value
-
-    class Call(Protocol):
-        """A request as the listener hands it over."""
-
-        @property
-        def operation(self) -> str: ...
-        @property
-        def arguments(self) -> tuple[str, ...]: ...
-        def write(self, data: bytes, /) -> object: ...
-        def flush(self) -> object: ...
+    from vmscope.commands.reply import Call
 
 
-_ENOUGH = 64 << 10  # characters that are gathered before they are sent
-
-
-def serve(call: Call) -> None:
-    """Answers one request. Raises nothing: what goes wrong is the client's to read, and where it has gone, nobody's."""
+def serve(call: Call) -> Generator[None, None, None]:
+    """Answers one request, a step at a time. Raises nothing: what goes wrong is the client's to read, and where it has
+    gone, nobody's."""
     reply = Reply(call)
     try:
         try:
             operation = OPERATIONS.get(call.operation)
             if operation is None:
                 raise CommandError(f"Operation {call.operation} not recognized!")
-            operation(reply, *call.arguments)
-        except BrokenPipeError:
+            yield from operation(reply, *call.arguments) or ()
+        except (BrokenPipeError, GeneratorExit):
             raise
         except VMScopeError as error:
             reply.fail(registry.told(error))
@@ -55,51 +44,17 @@ def serve(call: Call) -> None:
         pass  # the client has gone, or there is no room for an answer
 
 
-class Reply:
-    """A command's Output: the status goes in front of the first part that is sent."""
-
-    __slots__ = ("_call", "_length", "_parts", "_status")
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._parts: list[str] = []
-        self._length = 0
-        self._status = "0\n"  # "" once it is on its way
-
-    def write(self, text: str) -> None:
-        self._parts.append(text)
-        self._length += len(text)
-        if self._length > _ENOUGH:
-            self._send()
-
-    def flush(self) -> None:
-        """What was written goes to the client now; from then on the operation is a good one."""
-        self._send()
-        self._call.flush()
-
-    def fail(self, message: str) -> None:
-        """The last line, with a status that says so where none has gone yet."""
-        if self._status:
-            self._status = "-1\n"
-        self.write(f"{message}\n")
-
-    def _send(self) -> None:
-        text = "".join([self._status, *self._parts])
-        self._status, self._parts, self._length = "", [], 0
-        self._call.write(text.encode(errors="backslashreplace"))
-
-
 # -- the operations: what a client sends beyond an operation's own arguments is passed over -----------
 
 
 def get_version(reply: Reply, *_: str) -> None:
-    """Which version of the protocol is spoken; JDK 25 asks for the options of that version too. There are none."""
-    reply.write("2")
+    """Which version of the protocol is spoken, with which options: JDK 25 knows others, and passes ours over."""
+    reply.write(f"2 {PROGRESS}")
 
 
-def jcmd(reply: Reply, *words: str) -> None:
+def jcmd(reply: Reply, *words: str) -> Iterator[None]:
     """The JDK sends one line; jattach may have it in pieces."""
-    registry.execute(" ".join(word for word in words if word), reply)
+    return registry.steps(" ".join(word for word in words if word), reply)
 
 
 def thread_dump(reply: Reply, letters: str = "", *_: str) -> None:
@@ -132,7 +87,7 @@ def inspect_heap(reply: Reply, what: str = "", path: str = "", *_: str) -> None:
     reply.write(f"Heap inspection file created: {path}\n")
 
 
-def dump_heap(reply: Reply, path: str = "", what: str = "", level: str = "", *_: str) -> None:
+def dump_heap(reply: Reply, path: str = "", what: str = "", level: str = "", *_: str) -> Iterator[None]:
     """jmap -dump's: `format=b,file=...`, which jmap takes apart, and gz's level."""
     if not path:
         raise CommandError("No dump file specified")
@@ -141,7 +96,7 @@ def dump_heap(reply: Reply, path: str = "", what: str = "", level: str = "", *_:
         if not (level.isascii() and level.isdigit() and 1 <= int(level[:9]) <= 9):
             raise CommandError(f"Compression level out of range (1-9): {level}")
         values["gz"] = int(level)
-    registry.invoke("GC.heap_dump", reply, **values)
+    return registry.steps_of("GC.heap_dump", reply, **values)
 
 
 def _whole_heap(operation: str, what: str) -> bool:
@@ -189,7 +144,7 @@ def data_dump(reply: Reply, *_: str) -> None:
     registry.invoke("JVMTI.data_dump", reply)
 
 
-OPERATIONS: dict[str, Callable[..., None]] = {
+OPERATIONS: dict[str, Callable[..., Iterator[None] | None]] = {
     "agentProperties": agent_properties,
     "datadump": data_dump,
     "dumpheap": dump_heap,

@@ -7,6 +7,7 @@ add theirs with `register`.
 from __future__ import annotations
 
 import sys
+from types import GeneratorType
 
 from vmscope.commands import guest
 from vmscope.commands.arguments import ILLEGAL, Argument, parse
@@ -14,7 +15,7 @@ from vmscope.errors import CommandError, VMScopeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Protocol
 
     from vmscope.commands.arguments import Value
@@ -62,7 +63,8 @@ class Command:
     """One command: `run(out, **values)` gets a value for each of `arguments`, by `Argument.keyword`.
 
     `impact` says what it costs the program. CommandError is how `run` says what went wrong; what else it raises is
-    logged and told to the client in one line.
+    logged and told to the client in one line. Where `run` is a generator function, each `yield` is a place where other
+    commands, a fork or the end of the process may come between; what follows may run on another thread.
     """
 
     __slots__ = ("arguments", "description", "impact", "name", "run")
@@ -130,32 +132,49 @@ def execute(text: str, out: Output) -> None:
     CommandError, with what the client is shown, for a line that is not understood or fails; those behind it are not
     run. BrokenPipeError when the client has gone.
     """
+    for _ in steps(text, out):
+        pass
+
+
+def steps(text: str, out: Output) -> Iterator[None]:
+    """The same, from one step of a command to the next."""
     for line in text.split("\n"):
         line = line.strip(" ")
         if line == "stop":
             return
         if line and not line.startswith("#"):
             name, _, arguments = line.partition(" ")
-            command = find(name)
-            if command is None:
-                raise CommandError(f"{ILLEGAL}Unknown diagnostic command")
-            _run(command, parse(arguments, command.arguments), out)
+            command = _known(name)
+            yield from _run(command, parse(arguments, command.arguments), out)
 
 
 def invoke(name: str, out: Output, **values: Value) -> None:
     """Runs a command with these values by keyword, and the defaults of the others. Raises as `execute` does."""
+    for _ in steps_of(name, out, **values):
+        pass
+
+
+def steps_of(name: str, out: Output, **values: Value) -> Iterator[None]:
+    """The same, from one step of the command to the next."""
+    command = _known(name)
+    defaults = {each.keyword: each.default_value() for each in command.arguments}
+    yield from _run(command, {**defaults, **values}, out)
+
+
+def _known(name: str) -> Command:
     command = find(name)
     if command is None:
         raise CommandError(f"{ILLEGAL}Unknown diagnostic command")
-    defaults = {each.keyword: each.default_value() for each in command.arguments}
-    _run(command, {**defaults, **values}, out)
+    return command
 
 
-def _run(command: Command, values: dict[str, Value], out: Output) -> None:
+def _run(command: Command, values: dict[str, Value], out: Output) -> Iterator[None]:
     try:
         with guest.Visit():
-            command.run(out, **values)
-    except (CommandError, BrokenPipeError):
+            rest = command.run(out, **values)
+        if isinstance(rest, GeneratorType):
+            yield from _visits(rest)
+    except (CommandError, BrokenPipeError, GeneratorExit):
         raise
     except VMScopeError as error:
         raise CommandError(told(error)) from error
@@ -163,6 +182,19 @@ def _run(command: Command, values: dict[str, Value], out: Output) -> None:
         log("the command %s raised", command.name, error=error)
         text = " ".join(str(error).split())
         raise CommandError(f"{command.name} failed: {type(error).__name__}{': ' if text else ''}{text}") from error
+
+
+def _visits(rest: GeneratorType[object, None, object]) -> Iterator[None]:
+    """The steps of a command that has some, each of which may come on another thread."""
+    try:
+        while True:
+            with guest.Visit():
+                if next(rest, rest) is rest:
+                    return
+            yield
+    finally:
+        with guest.Visit():
+            rest.close()
 
 
 def told(error: VMScopeError) -> str:

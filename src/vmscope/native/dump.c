@@ -6,9 +6,15 @@
 
 #ifdef HAS_OBJECTS
 
+#include "thread.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define TELL 1000000000   /* ns between two words to the client */
+#define TELL_EACH 0x10000 /* objects between two looks at the clock */
 
 /* -- classes -------------------------------------------------------------------------------------- */
 
@@ -331,13 +337,29 @@ write_threads(Stacks *stacks)
 static int
 mark_object(PyObject *object, void *context)
 {
-    uint8_t *mark = vmscope_mark(&((Dump *)context)->marks, object);
+    Dump *dump = context;
+    uint8_t *mark = vmscope_mark(&dump->marks, object);
     if (mark == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     *mark |= KNOWN;
+    dump->known++;
     return 0;
+}
+
+/* Each second, where somebody wants to know. */
+static void
+tell_progress(Dump *dump)
+{
+    int64_t now = vmscope_now();
+    if (now - dump->told >= TELL) {
+        char text[96];
+        snprintf(text, sizeof text, "%d%%: %llu objects, %llu bytes", (int)(dump->visited * 100 / dump->known),
+                 (unsigned long long)dump->objects, (unsigned long long)(dump->out.written + dump->out.used));
+        vmscope_tell_client(dump->client, text);
+        dump->told = now;
+    }
 }
 
 static int
@@ -347,6 +369,9 @@ write_one(PyObject *object, void *context)
     uint8_t *mark = vmscope_mark(&dump->marks, object);
     if (mark == NULL || !(*mark & KNOWN)) { /* made since */
         return 0;
+    }
+    if (++dump->visited % TELL_EACH == 0 && dump->client != NULL) {
+        tell_progress(dump);
     }
     return vmscope_dump_object(dump, object) < 0 ? -1 : vmscope_dump_todo(dump);
 }
@@ -406,13 +431,18 @@ write_dump(Dump *dump, Stacks *stacks)
 }
 
 static PyObject *
-dump_heap(PyObject *Py_UNUSED(module), PyObject *args)
+dump_heap(PyObject *module, PyObject *args)
 {
     int fd;
-    if (!PyArg_ParseTuple(args, "i:dump_heap", &fd)) {
+    PyObject *client = Py_None;
+    if (!PyArg_ParseTuple(args, "i|O:dump_heap", &fd, &client)) {
         return NULL;
     }
-    Dump dump = {.python = NULL};
+    if (client != Py_None && !Py_IS_TYPE(client, vmscope_state(module)->call)) {
+        PyErr_SetString(PyExc_TypeError, "who is told how far it is has to be a call of the listener's");
+        return NULL;
+    }
+    Dump dump = {.client = client == Py_None ? NULL : client, .told = vmscope_now()};
     Stacks stacks = {.dump = &dump};
     if (vmscope_hprof_open(&dump.out, fd) < 0) {
         return PyErr_NoMemory();
@@ -448,8 +478,8 @@ dump_heap(PyObject *Py_UNUSED(module), PyObject *args)
 
 static PyMethodDef functions[] = {
     {"dump_heap", dump_heap, METH_VARARGS,
-     "dump_heap(fd): writes every object in the HPROF format; (objects, bytes). As of one moment: no other thread runs\n"
-     "meanwhile. OSError when it cannot be written."},
+     "dump_heap(fd, call=None): writes every object in the HPROF format; (objects, bytes). As of one moment: no other\n"
+     "thread runs meanwhile. The client of the call is told how far it is. OSError when it cannot be written."},
     {NULL},
 };
 

@@ -90,6 +90,9 @@ typedef struct {
     uint64_t last_id;
     uint32_t last_serial;
     uint64_t objects; /* written so far */
+    uint64_t known, visited; /* of those that the collector knows: all, and so far */
+    PyObject *client;        /* who is told how far it is: a call, or NULL */
+    int64_t told;            /* when */
 } Dump;
 
 static inline uint64_t

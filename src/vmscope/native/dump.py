@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 from struct import Struct, pack
+from time import monotonic
 from types import GetSetDescriptorType, MemberDescriptorType
 
 from vmscope.native import census
@@ -20,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import FrameType
+
+    from vmscope.native.listener import Call
 
 __all__ = ["dump_heap"]
 
@@ -41,6 +44,8 @@ BUILTIN: dict[type, Fields] = {
     frozenset: (("items", OBJECT),),
     dict: (("keys", OBJECT), ("values", OBJECT)),
 }
+TELL = 1.0  # seconds between two words to the client
+TELL_EACH = 4096  # objects between two looks at the clock
 COMMON = Struct(">BQIQI")
 REFERENCE = "java/lang/ref/Reference"
 OWN: dict[str, tuple[str, Fields, tuple[tuple[str, int], ...]]] = {  # classes of ours: base, fields, numbers in it
@@ -60,13 +65,13 @@ _TYPE = type.__dict__
 _GETTERS = GetSetDescriptorType, MemberDescriptorType
 
 
-def dump_heap(fd: int, /) -> tuple[int, int]:
+def dump_heap(fd: int, call: Call | None = None, /) -> tuple[int, int]:
     os.fstat(fd)
     collecting = gc.isenabled()
     gc.disable()
     try:
         dump = Dump(fd)
-        dump.write()
+        dump.write(call)
         return dump.objects, dump.written
     finally:
         if collecting:
@@ -133,7 +138,7 @@ class Dump(Hprof):
 
     # -- all of it
 
-    def write(self) -> None:
+    def write(self, call: Call | None) -> None:
         self.find()
         for name in OWN:
             self.ours[name] = self.new() if self.ours else self.array_class
@@ -151,9 +156,15 @@ class Dump(Hprof):
             self.part(pack(">BQ", 0x05, self.ours[name]))
         for kind in classes:
             self.klass(kind)  # type: ignore[arg-type]
-        for thing in self.there.values():
+        told = monotonic()
+        for visited, thing in enumerate(self.there.values()):
             if not issubclass(type(thing), type):
                 self.instance(thing)
+            if call is not None and visited % TELL_EACH == 0 and monotonic() - told > TELL:
+                told = monotonic()
+                share = f"{visited * 100 // len(self.there)}%"
+                call.write(f"#{share}: {self.objects} objects, {self.written} bytes\n".encode())
+                call.flush()
         self.roots()
         self.record(0x2C, b"")
         self.flush()

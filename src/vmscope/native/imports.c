@@ -94,6 +94,22 @@ static PyType_Spec timer_spec = {"vmscope.native.ImportTimer", sizeof(ImportTime
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, timer_slots};
 
 int
+vmscope_is_importing(void)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *name = PyUnicode_FromString("_frozen_importlib");
+    PyObject *module = name == NULL ? NULL : PyImport_GetModule(name);
+    PyObject *locks = module == NULL ? NULL : PyObject_GetAttrString(module, "_module_locks");
+    int importing = locks != NULL && PyDict_Check(locks) && PyDict_GET_SIZE(locks) > 0;
+    Py_XDECREF(locks);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    PyGILState_Release(gil);
+    return importing;
+}
+
+int
 vmscope_add_imports(PyObject *module)
 {
     PyTypeObject *type = vmscope_add_type(module, &timer_spec, NULL);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -163,6 +164,22 @@ call_write(PyObject *object, PyObject *data)
     Py_RETURN_NONE;
 }
 
+void
+vmscope_tell_client(PyObject *object, const char *text)
+{
+    Call *call = (Call *)object;
+    Listener *self = call->listener;
+    char line[128];
+    int length = snprintf(line, sizeof line, "#%s\n", text);
+    pthread_mutex_lock(&self->mutex);
+    Connection *connection = connection_of(call);
+    if (connection != NULL && MAX_QUEUED - self->queued >= sizeof line) {
+        (void)append(self, connection, line, (size_t)length);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    kick(&self->talker);
+}
+
 static PyObject *
 call_flush(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
@@ -297,26 +314,33 @@ make_call(Listener *self, Connection *connection)
 
 /* -- the servant ---------------------------------------------------------------------------------- */
 
-/* The request that came first of those that wait; NULL: none does. */
+/* Whose turn it is: the request that came first of those that wait, or the command under way whose next step has been
+ * due for longest; NULL: there is nothing to do. */
 static Connection *
 next_request(Listener *self)
 {
-    Connection *first = NULL;
+    Connection *first = NULL, *begun = NULL;
     pthread_mutex_lock(&self->mutex);
     for (int i = 0; i < MAX_CONNECTIONS && !self->closed; i++) {
         Connection *connection = &self->connections[i];
+        Connection *next = &self->connections[(self->last + 1 + i) % MAX_CONNECTIONS];
         if (connection->stage == WAITING && (first == NULL || connection->serial < first->serial)) {
             first = connection;
+        }
+        if (begun == NULL && next->stage == SERVED) {
+            begun = next;
         }
     }
     if (first != NULL) {
         first->stage = SERVED;
         first->since = vmscope_now();
         first->begun = 0;
-        self->serving = 1;
+        self->serving++;
+    } else if (begun != NULL) {
+        self->last = (int)(begun - self->connections);
     }
     pthread_mutex_unlock(&self->mutex);
-    return first;
+    return first != NULL ? first : begun;
 }
 
 /* Tells the client what was raised before anything could answer it, as where a module cannot be imported. */
@@ -339,7 +363,31 @@ answer_failure(Call *call)
     Py_XDECREF(traceback);
 }
 
-static void
+/* One step: the whole of most commands. True where there are more. */
+static int
+take_step(Listener *self, Connection *connection)
+{
+    if (connection->call == NULL) {
+        connection->call = (PyObject *)make_call(self, connection);
+        if (connection->call == NULL) {
+            return 0;
+        }
+        connection->steps = PyObject_CallOneArg(self->serve, connection->call);
+        if (connection->steps == NULL) {
+            answer_failure((Call *)connection->call);
+            return 0;
+        }
+    }
+    PyObject *result = PyIter_Check(connection->steps) ? PyIter_Next(connection->steps) : NULL;
+    if (result == NULL && PyErr_Occurred()) {
+        answer_failure((Call *)connection->call);
+    }
+    Py_XDECREF(result);
+    return result != NULL;
+}
+
+/* With the GIL: a step of the command, or, where the listener has been closed, its end. True where there are more. */
+static int
 run(Listener *self, Connection *connection)
 {
     atomic_fetch_add(&vmscope_own_states, 1);
@@ -347,15 +395,19 @@ run(Listener *self, Connection *connection)
     pthread_mutex_lock(&self->mutex);
     int closed = self->closed; /* while this waited for the GIL */
     pthread_mutex_unlock(&self->mutex);
-    Call *call = closed ? NULL : make_call(self, connection);
-    PyObject *result = call == NULL ? NULL : PyObject_CallOneArg(self->serve, (PyObject *)call);
-    if (call != NULL && result == NULL) {
-        answer_failure(call);
-    }
+    int more = !closed && take_step(self, connection);
     PyErr_Clear(); /* a host is never troubled */
-    Py_XDECREF(result);
-    Py_XDECREF((PyObject *)call);
+    if (!more) {
+        PyObject *ended = closed && connection->steps != NULL && PyIter_Check(connection->steps)
+                              ? PyObject_CallMethod(connection->steps, "close", NULL)
+                              : NULL;
+        PyErr_Clear();
+        Py_XDECREF(ended);
+        Py_CLEAR(connection->steps);
+        Py_CLEAR(connection->call);
+    }
     PyGILState_Release(gil);
+    return more;
 }
 
 static void
@@ -363,7 +415,7 @@ complete(Listener *self, Connection *connection)
 {
     atomic_store(&self->servant.late, 0);
     pthread_mutex_lock(&self->mutex);
-    self->serving = 0;
+    self->serving--;
     if (connection->fd < 0) { /* the client went before */
         vmscope_forget_connection(self, connection);
     } else {
@@ -375,25 +427,49 @@ complete(Listener *self, Connection *connection)
     kick(&self->talker);
 }
 
+/* A step, and what follows the last one. */
+static void
+proceed(Listener *self, Connection *connection, pid_t pid)
+{
+    int more = run(self, connection);
+    if (getpid() != pid) { /* what ran has forked, and this is the child, whose only thread this was */
+        vmscope_end_region();
+        vmscope_unlink_socket();
+        exit(0);
+    }
+    if (!more) {
+        complete(self, connection);
+    }
+}
+
+/* The listener has been closed: what is under way ends between two of its steps. */
+static void
+abandon(Listener *self, pid_t pid)
+{
+    for (int i = 0; i < MAX_CONNECTIONS; i++) {
+        if (self->connections[i].call != NULL) {
+            proceed(self, &self->connections[i], pid);
+        }
+    }
+}
+
 static void
 serve(PyObject *owner)
 {
     Listener *self = (Listener *)owner;
     pid_t pid = getpid();
+    int order;
     do {
-        while (!vmscope_thread_is_stopping(&self->servant)) {
+        while ((order = vmscope_thread_is_stopping(&self->servant)) == 0) {
             Connection *connection = next_request(self);
             if (connection == NULL) {
                 (void)vmscope_thread_wait(&self->servant, FOREVER);
-                continue;
+            } else {
+                proceed(self, connection, pid);
             }
-            run(self, connection);
-            if (getpid() != pid) { /* what ran has forked, and this is the child, whose only thread this was */
-                vmscope_end_region();
-                vmscope_unlink_socket();
-                exit(0);
-            }
-            complete(self, connection);
+        }
+        if (order == STOP) {
+            abandon(self, pid);
         }
     } while (!vmscope_thread_leave(&self->servant));
 }
@@ -564,7 +640,8 @@ static PyGetSetDef listener_getset[] = {
 };
 
 static PyType_Slot listener_slots[] = {
-    {Py_tp_doc, "Listener(serve)\n--\n\nAnswers the attach protocol: calls `serve(call)` for each request, one after the other."},
+    {Py_tp_doc, "Listener(serve)\n--\n\nAnswers the attach protocol: calls `serve(call)` for each request. Where that returns an iterator,\n"
+                "each `next` is a step of the command: others, forks and the end of the process come between two of them."},
     {Py_tp_new, listener_new},
     {Py_tp_dealloc, listener_dealloc},
     {Py_tp_methods, listener_methods},

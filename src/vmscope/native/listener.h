@@ -54,6 +54,7 @@ typedef struct {
     size_t length, room;
     char *reply; /* what is queued stands from `sent` to `written` */
     size_t sent, written, reply_room;
+    PyObject *call, *steps; /* of a command that is under way, between two of its steps; the servant's, under the GIL */
 } Connection;
 
 typedef struct {
@@ -67,7 +68,8 @@ typedef struct {
     Connection connections[MAX_CONNECTIONS];
     uint64_t serials;
     size_t queued; /* of MAX_QUEUED */
-    int serving;   /* a command runs */
+    int serving;   /* commands that are under way */
+    int last;      /* the place of the one that has had its turn */
     int closed;
     int ready;    /* the talker has a table of its own, or has done without */
     int unsettled; /* the start does not wait for that */

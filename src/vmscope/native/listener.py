@@ -7,19 +7,17 @@ others wait; and SIGQUIT is left alone, as a handler in Python would be seen, an
 from __future__ import annotations
 
 import _socket
-import errno
 import os
-import stat
 from select import POLLERR, POLLHUP, POLLIN, POLLOUT, poll
-from struct import unpack
 from time import monotonic_ns
 
-from vmscope.native import frames
+from vmscope.native import frames, sockets
 from vmscope.native.thread import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
     from typing_extensions import Buffer
 
@@ -40,6 +38,9 @@ _REFUSALS = {
 }
 
 
+_parents: list[object] = []  # in a forked child: commands under way, whose cleaning up is the parent's
+
+
 class _Connection:
     """A client: its request as it arrives, then what is left to send of the reply."""
 
@@ -52,6 +53,8 @@ class _Connection:
         self.reply = bytearray()
         self.served = False  # the reply is complete
         self.gone = False
+        self.call: Call | None = None
+        self.steps: Iterator[object] | None = None  # of a command that is under way
 
     def transmit(self) -> None:
         """Sends what goes."""
@@ -117,10 +120,11 @@ class Call:
 
 
 class Listener(Thread):
-    """Answers the attach protocol: calls `serve(call)` for each request, one after the other."""
+    """Answers the attach protocol: calls `serve(call)` for each request. Where that returns an iterator, each `next`
+    is a step of the command: others, forks and the end of the process come between two of them."""
 
     _kind = "listener"
-    _fork_timeout = _SECOND
+    _fork_tries = 10
 
     def __init__(self, serve: Callable[[Call], object]) -> None:
         super().__init__()
@@ -144,7 +148,8 @@ class Listener(Thread):
         if not self.closed:
             raise RuntimeError("the listener is open")
         self._path = path
-        self._socket = self._bind(path, temporary)
+        self._socket, self._inode = sockets.bind(path, temporary, _BACKLOG)
+        self._owner = os.getpid()
         self._wakes = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         own = (self._socket, *self._wakes)
         self._inodes = [(each, os.fstat(each.fileno()).st_ino) for each in own]
@@ -157,32 +162,6 @@ class Listener(Thread):
             self._discard()
             self._unlink()
             raise
-
-    def _bind(self, path: bytes, temporary: bytes) -> _socket.socket:
-        """Under another name, closed to others from the first moment, and renamed when it listens."""
-        if len(max(path, temporary)) > 107:
-            raise ValueError("a path that is too long for a socket")
-        if _is_taken(path):
-            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE), path)
-        made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        try:
-            made.setblocking(False)
-            os.fchmod(made.fileno(), 0o600)
-            _remove(temporary)
-            made.bind(temporary)
-            try:
-                made.listen(_BACKLOG)
-                found = os.lstat(temporary)
-                os.rename(temporary, path)
-            except BaseException:
-                _remove(temporary)
-                raise
-        except BaseException:
-            made.close()
-            raise
-        self._inode = (found.st_dev, found.st_ino)
-        self._owner = os.getpid()
-        return made
 
     def settle(self) -> None:
         """Nothing: the descriptors are the program's."""
@@ -202,10 +181,11 @@ class Listener(Thread):
         except OSError:
             return
         if self._owner == os.getpid() and (found.st_dev, found.st_ino) == self._inode:
-            _remove(self._path)
+            sockets.remove(self._path)
 
     def _discard(self) -> None:
         for connection in self._connections:
+            _abandon(connection)
             connection.close()
         self._connections = []
         if self._socket is not None:
@@ -221,6 +201,8 @@ class Listener(Thread):
         for connection in self._connections:
             connection.gone = True
             connection.socket.close()
+            if connection.steps is not None:
+                _parents.append(connection.steps)
         self._connections = []
         self._discard()
 
@@ -264,7 +246,8 @@ class Listener(Thread):
         for connection in [each for each in self._connections if _is_late(each, now)]:
             self._drop(connection)
         place_in = self._find_place(now)
-        waits = [_ARRIVAL_TIMEOUT - (now - each.since) for each in self._connections if not each.served]
+        arriving = [each for each in self._connections if not each.served and each.steps is None]
+        waits = [_ARRIVAL_TIMEOUT - (now - each.since) for each in arriving]
         polled = poll()
         assert self._wakes is not None
         polled.register(self._wakes[0], POLLIN)
@@ -274,7 +257,10 @@ class Listener(Thread):
             else:
                 waits.append(place_in)
         for connection in self._connections:
-            polled.register(connection.socket.fileno(), POLLOUT if connection.served else POLLIN)
+            if connection.steps is None:
+                polled.register(connection.socket.fileno(), POLLOUT if connection.served else POLLIN)
+            else:
+                waits.append(-1_000_000)  # its next step is due
         events = dict(polled.poll(max(0, min(waits) // 1_000_000 + 1) if waits else None))
         if not self._is_whole():
             return
@@ -282,7 +268,9 @@ class Listener(Thread):
             self._wakes[0].recv(_PIECE)
         for connection in tuple(self._connections):
             event = events.get(connection.socket.fileno(), 0)
-            if event and not self._stopping:
+            if connection.steps is not None and not self._stopping:
+                self._step(connection)
+            elif event and not self._stopping:
                 if connection.served:
                     self._send(connection, bool(event & (POLLERR | POLLHUP)))
                 else:
@@ -307,7 +295,7 @@ class Listener(Thread):
                 return
             accepted = _socket.socket(fileno=fd)
             accepted.setblocking(False)
-            pid, uid = _peer(accepted)
+            pid, uid = sockets.peer(accepted)
             if uid not in (os.geteuid(), 0):
                 accepted.close()
                 continue
@@ -332,21 +320,38 @@ class Listener(Thread):
             if state == frames.INCOMPLETE:
                 continue
             if state == frames.WHOLE:
-                self._call(connection, version, connection.request[begin : end - 1].split(b"\0"))
+                call = Call(self, connection, version, connection.request[begin : end - 1].split(b"\0"))
+                connection.since = monotonic_ns()
+                connection.call, connection.steps = call, self._begin(call)
+                self._step(connection)
             else:
                 connection.reply += _REFUSALS[state]
-            connection.served = True
-            self._send(connection, False)
+                self._finish(connection)
             return
 
-    def _call(self, connection: _Connection, version: int, strings: list[bytes]) -> None:
-        connection.since = monotonic_ns()
-        call = Call(self, connection, version, strings)
+    def _begin(self, call: Call) -> Iterator[object]:
+        steps: Any = self._serve(call)
+        if hasattr(steps, "__next__"):
+            yield from steps
+
+    def _step(self, connection: _Connection) -> None:
+        """The whole of most commands."""
+        call, steps = connection.call, connection.steps
+        assert call is not None
+        assert steps is not None
         try:
-            self._serve(call)
+            if next(steps, steps) is not steps:
+                return
         except Exception as error:  # a host is never troubled
             if not call.begun:
                 connection.reply += f"-1\n{call.operation} failed: {error}\n".encode(errors="backslashreplace")
+        connection.call = connection.steps = None
+        self._late = False
+        self._finish(connection)
+
+    def _finish(self, connection: _Connection) -> None:
+        connection.served = True
+        self._send(connection, False)
 
     def _send(self, connection: _Connection, hung_up: bool) -> None:
         if not hung_up:
@@ -357,6 +362,7 @@ class Listener(Thread):
     def _drop(self, connection: _Connection) -> None:
         if connection in self._connections:
             self._connections.remove(connection)
+            _abandon(connection)
             connection.close()
 
     def wait_for(self, connection: _Connection) -> None:
@@ -369,45 +375,24 @@ class Listener(Thread):
         connection.transmit()
 
 
+def _abandon(connection: _Connection) -> None:
+    steps, connection.steps = connection.steps, None
+    try:
+        getattr(steps, "close", int)()
+    except Exception:  # a host is never troubled
+        pass
+
+
 def _grace(connection: _Connection) -> int:
     """How long the client may do nothing where others wait for its place."""
+    if connection.steps is not None:
+        return 1 << 62  # it is our turn
     return _READING_TIMEOUT if connection.served else _ARRIVAL_LEAST
 
 
 def _is_late(connection: _Connection, now: int) -> bool:
-    return connection.gone or (not connection.served and now - connection.since >= _ARRIVAL_TIMEOUT)
-
-
-def _peer(socket: _socket.socket) -> tuple[int, int]:
-    pid, uid, _ = unpack("3i", socket.getsockopt(1, 17, 12))  # SOL_SOCKET, SO_PEERCRED
-    return pid, uid
-
-
-def _remove(path: bytes) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
-
-
-def _is_taken(path: bytes) -> bool:
-    """Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder."""
-    try:
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            return False
-    except OSError:
-        return False
-    probe = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    try:
-        probe.setblocking(False)
-        probe.connect(path)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        probe.close()
-    return True
+    arriving = not connection.served and connection.steps is None
+    return connection.gone or (arriving and now - connection.since >= _ARRIVAL_TIMEOUT)
 
 
 def take_attach_signal() -> bool:

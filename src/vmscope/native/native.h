@@ -93,6 +93,10 @@ vmscope_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base)
     return type;
 }
 
+/* Sends the client of a call a line, `#` and the text, at once, and without letting go of the GIL; nothing where it has
+ * gone, or reads too little (listener.c). */
+void vmscope_tell_client(PyObject *call, const char *text);
+
 #define VMSCOPE_MAX_TEXT 32768 /* bytes; the longest that -XX:PerfMaxStringConstLength allows */
 
 /* -- labels (labels.c) ------------------------------------------------------------------------------ */

@@ -42,6 +42,7 @@ vmscope_forget_connection(Listener *self, Connection *connection)
     connection->serial = 0;
     connection->gone = 0;
     connection->fd = -1;
+    connection->call = connection->steps = NULL; /* in a forked child: what they would clean up is the parent's */
 }
 
 /* On the talker. What is still served is forgotten once the servant is done with it. */

@@ -26,7 +26,8 @@
 #define FORK_TIMEOUT 4000000    /* ns; a fork waits so long for a thread, */
 #define FROZEN_TRIES 2          /* so often for one that a frozen file system holds, once, */
 #define STUCK_TRIES 50          /* so often for one that a slow disk holds, once, */
-#define FORK_TRIES 500          /* and so often for one that nothing gives a processor */
+#define FORK_TRIES 500          /* and so often for one that nothing gives a processor, or that imports a module, */
+#define COMMAND_TRIES 100       /* but so often for one that runs a command */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
 static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler", "listener", "servant"};
@@ -509,11 +510,15 @@ wait_for_pause(Thread *self)
         return;
     }
     self->stuck = 0;
-    int tries = atomic_load(&self->late) ? 1 : FORK_TRIES, ended = 0; /* only one fork waits long for a long command */
+    int commands = self->kind == SERVANT_THREAD, ended = 0;
+    int tries = atomic_load(&self->late) ? 1 : FORK_TRIES; /* only one fork waits long for a long command */
     for (int i = 1; i <= tries && !self->stuck && !(ended = join(self, FORK_TIMEOUT)); i++) {
         self->stuck = (i >= FROZEN_TRIES && is_frozen(self->tid)) || (i >= STUCK_TRIES && is_stuck(self->tid));
+        if (commands && i % COMMAND_TRIES == 0 && !vmscope_is_importing()) {
+            tries = i + 2;
+        }
     }
-    atomic_store(&self->late, !ended && self->kind == SERVANT_THREAD);
+    atomic_store(&self->late, commands && !ended);
 }
 
 static int

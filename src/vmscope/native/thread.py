@@ -16,7 +16,6 @@ __all__ = ["after_fork_in_child", "after_fork_in_parent", "before_fork", "in_mai
 
 _HOOK_DEPTH = 16
 _STUCK_TRIES = 4  # times the timeout, for a thread that a frozen disk holds
-_FORK_TRIES = 40  # for one that nothing gives a processor
 _PAUSE, STOP = 1, 2  # what a thread is told: to end for the time of a fork, or for good
 
 _active: dict[str, Thread] = {}  # one of each kind; in this order, for what the first one calls may start the second
@@ -34,6 +33,7 @@ class Thread:
 
     _kind = ""
     _fork_timeout = 50_000_000  # ns
+    _fork_tries = 40  # times that, for one that nothing gives a processor
 
     def __init__(self) -> None:
         self.error = 0
@@ -44,6 +44,7 @@ class Thread:
         self._finished = False
         self._task = ""
         self._paused = 0  # forks under way
+        self._late = False  # the last fork has waited in vain: the next ones hardly wait
         self._cpu = 0  # ns that are accounted for
 
     def _run(self) -> None:
@@ -198,10 +199,18 @@ def before_fork() -> None:
         thread = tuple(_active.values())[seen]
         thread._paused += 1
         if thread._paused == 1:  # of two threads that fork at once the first one waits
-            for tries in range(1, _FORK_TRIES + 1):
-                if thread._stop_thread(_PAUSE, thread._fork_timeout) or (tries >= _STUCK_TRIES and thread._is_stuck()):
-                    break
+            thread._late = not _pause(thread)
         seen += 1
+
+
+def _pause(thread: Thread) -> bool:
+    """Ends it for the time of a fork; False where that takes too long."""
+    for tries in range(1, 2 if thread._late else thread._fork_tries + 1):
+        if thread._stop_thread(_PAUSE, thread._fork_timeout):
+            return True
+        if tries >= _STUCK_TRIES and thread._is_stuck():
+            break
+    return False
 
 
 def after_fork_in_parent() -> None:
