@@ -27,6 +27,12 @@ WHY_NOT = {
     TRACER: "PyRefTracer came with 3.13; without a GIL what it tells of may have gone by the time that it can be sent",
 }
 
+NO_VIRTUAL_THREADS = (
+    "CPython has no virtual threads: each is the system's own, made by `pthread_create` (Python/thread_pthread.h) and "
+    "numbered by the kernel (threading.get_native_id), and `suspend_thread` stops it; a coroutine is no thread, but an "
+    'object as a generator is (PEP 492, "Coroutine object methods")'
+)
+
 # Bit: the set, the feature it needs or "", and the mechanism; or set "", and why there is none.
 # fmt: off
 MECHANISMS: dict[int, tuple[str, str, str]] = {
@@ -74,7 +80,7 @@ MECHANISMS: dict[int, tuple[str, str, str]] = {
     41: ("onload", "", "START begins before the program's loader is set up"),
     42: ("onload", "", "loaders, wrapped before the first module of the program"),
     43: ("always_solo", TRACER, "PyRefTracer; by the bytes of the objects themselves"),
-    44: ("", "", "CPython has no virtual threads"),
+    44: ("", "", NO_VIRTUAL_THREADS),
 }
 # fmt: on
 

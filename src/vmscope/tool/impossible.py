@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from vmscope.tool.base import Base
 from vmscope.tool.calls import impossible
+from vmscope.tool.cpython import NO_VIRTUAL_THREADS
 
 UNWIND = "CPython offers no way to unwind another frame than by an exception"
 PREFIX = "C functions are found by their address, never by a name that could have a prefix"
-VIRTUAL = (
-    "CPython has no virtual threads: each of `threading` is one of the system's, which `suspend_thread` stops, and a "
-    "coroutine or generator is no thread but an object (docs.python.org/3/library/threading, PEP 492)"
-)
 MODULES = "a Python module reads, exports and opens everything; there is nothing to add"
 JNI = "C code is bound to CPython's functions by the linker, and has no table of them (docs.python.org/3/c-api/stable)"
 EXTENSION = "a code object has no room for one (codeobject.h: the fields of PyCodeObject)"
@@ -31,8 +28,8 @@ class Impossible(Base):
     add_module_opens = impossible("add_module_opens", MODULES)
     add_module_uses = impossible("add_module_uses", MODULES)
     add_module_provides = impossible("add_module_provides", MODULES)
-    suspend_all_virtual_threads = impossible("suspend_all_virtual_threads", VIRTUAL)
-    resume_all_virtual_threads = impossible("resume_all_virtual_threads", VIRTUAL)
+    suspend_all_virtual_threads = impossible("suspend_all_virtual_threads", NO_VIRTUAL_THREADS)
+    resume_all_virtual_threads = impossible("resume_all_virtual_threads", NO_VIRTUAL_THREADS)
     set_jni_function_table = impossible("set_jni_function_table", JNI)
     get_jni_function_table = impossible("get_jni_function_table", JNI)
     get_source_debug_extension = impossible("get_source_debug_extension", EXTENSION)
