@@ -25,6 +25,7 @@ from types import CodeType, FrameType, TracebackType
 
 import vmscope
 from vmscope.agents import clauses, options
+from vmscope.agents.entries import entries
 from vmscope.agents.reports import offer
 from vmscope.tool import Capability, Environment, Event, Thread
 
@@ -36,24 +37,9 @@ if TYPE_CHECKING:
 NO_ERRORS = ("StopIteration", "StopAsyncIteration", "GeneratorExit")
 READERS = {"match": options.word, "type": options.word, "ignore": options.word, "report": options.switch}
 
-_loaded: dict[int, Exceptions] = {}
-
-
-def agent_on_load(vm: VM, text: str) -> int:
-    """Before the program begins. ValueError for bad options, NotAvailable before CPython 3.12."""
-    _loaded[id(vm)] = Exceptions(vm, text)
-    return 0
-
-
-agent_on_attach = agent_on_load
-
-
-def agent_on_unload(vm: VM) -> None:
-    _loaded.pop(id(vm)).close()
-
 
 class Exceptions:
-    """One loaded agent."""
+    """One loaded agent. ValueError for bad options, NotAvailable before CPython 3.12."""
 
     def __init__(self, vm: VM, text: str) -> None:
         given = options.parse(text, READERS)
@@ -149,3 +135,7 @@ def origin(exception: BaseException) -> str:
 def place(frame: FrameType, line: int | None) -> str:
     """`module.function:line`."""
     return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_qualname}:{line or '?'}"
+
+
+agent_on_load, agent_on_unload = entries(Exceptions)
+agent_on_attach = agent_on_load

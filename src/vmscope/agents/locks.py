@@ -27,6 +27,7 @@ import vmscope
 from vmscope.agents import deadlocks, options
 from vmscope.agents.deadlocks import Wait
 from vmscope.agents.dumps import append
+from vmscope.agents.entries import entries
 from vmscope.agents.reports import offer
 from vmscope.agents.ticker import Ticker
 from vmscope.tool import Capability, Environment, Event, Phase, Thread, ToolError
@@ -59,21 +60,6 @@ OTHER = "other"
 BOUNDS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 60.0)  # seconds
 NANOSECONDS = 1e9  # in a second
 
-_loaded: dict[int, Locks] = {}
-
-
-def agent_on_load(vm: VM, text: str) -> int:
-    """Before the program begins. ValueError for bad options, RuntimeError when the program runs already."""
-    _loaded[id(vm)] = Locks(vm, text)
-    return 0
-
-
-agent_on_attach = agent_on_load
-
-
-def agent_on_unload(vm: VM) -> None:
-    _loaded.pop(id(vm)).close()
-
 
 class Places:
     """So many texts as they are; those that come later are all the same one."""
@@ -91,7 +77,7 @@ class Places:
 
 
 class Locks:
-    """One loaded agent."""
+    """One loaded agent. ValueError for bad options, RuntimeError when the program runs already."""
 
     def __init__(self, vm: VM, text: str) -> None:
         given = {name: values[-1] for name, values in options.parse(text, READERS).items()}
@@ -214,3 +200,7 @@ class Locks:
             self._deadlocks.inc()
             self._deadlock.set(deadlocks.summary(found))
             append(self._dump, deadlocks.report(self._env, found, waits))
+
+
+agent_on_load, agent_on_unload = entries(Locks)
+agent_on_attach = agent_on_load

@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 
 import vmscope
 from vmscope.agents import functions, options
+from vmscope.agents.entries import entries
 from vmscope.agents.reports import offer
 from vmscope.tool import Capability, Environment, Event, Phase, Thread
 
@@ -42,21 +43,6 @@ GENERATORS = 0x20 | 0x80 | 0x200  # flags of code: generator, coroutine, asynchr
 MOST = 10_000  # of their calls that are remembered: one that is never finished never ends
 EXECUTES: Any = vars(bootstrap)["_call_with_frames_removed"]  # by which importlib runs a module's code
 READERS = {"match": options.word, "raises": options.switch, "report": options.switch}
-
-_loaded: dict[int, Trace] = {}
-
-
-def agent_on_load(vm: VM, text: str) -> int:
-    """ValueError for bad options, NotAvailable before CPython 3.12 and where another agent has the breakpoints."""
-    _loaded[id(vm)] = Trace(vm, text)
-    return 0
-
-
-agent_on_attach = agent_on_load
-
-
-def agent_on_unload(vm: VM) -> None:
-    _loaded.pop(id(vm)).close()
 
 
 class Function:
@@ -101,7 +87,9 @@ class Call:
 
 
 class Trace:
-    """One loaded agent."""
+    """One loaded agent. ValueError for bad options; NotAvailable before CPython 3.12, and where another agent has the
+    breakpoints.
+    """
 
     def __init__(self, vm: VM, text: str) -> None:
         given = options.parse(text, READERS)
@@ -256,3 +244,7 @@ def frame_of(code: CodeType) -> FrameType | None:
     while frame is not None and frame.f_code is not code:
         frame = frame.f_back
     return frame
+
+
+agent_on_load, agent_on_unload = entries(Trace)
+agent_on_attach = agent_on_load

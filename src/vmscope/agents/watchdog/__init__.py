@@ -30,6 +30,7 @@ import time
 
 import vmscope
 from vmscope.agents import options
+from vmscope.agents.entries import entries
 from vmscope.agents.ticker import Ticker
 from vmscope.agents.watchdog import readings
 from vmscope.agents.watchdog.actions import Actions, exit_of
@@ -56,24 +57,9 @@ READERS = {
 }
 LIMITS = ("gc", "gil", "memory", "stuck", "frozen")
 
-_loaded: dict[int, Watchdog] = {}
-
-
-def agent_on_load(vm: VM, text: str) -> int:
-    """Before the program begins. ValueError for bad options."""
-    _loaded[id(vm)] = Watchdog(vm, text)
-    return 0
-
-
-agent_on_attach = agent_on_load
-
-
-def agent_on_unload(vm: VM) -> None:
-    _loaded.pop(id(vm)).close()
-
 
 class Watchdog:
-    """One loaded agent."""
+    """One loaded agent. ValueError for bad options."""
 
     def __init__(self, vm: VM, text: str) -> None:
         given = options.parse(text, READERS, rest="command")
@@ -140,3 +126,7 @@ class Watchdog:
             self._reason.set(reason)
             self._actions.act(name, reason)
             self._ticked = time.monotonic()
+
+
+agent_on_load, agent_on_unload = entries(Watchdog)
+agent_on_attach = agent_on_load
