@@ -14,7 +14,8 @@ import sys
 from collections.abc import Iterator
 from glob import glob
 
-TOOLS = ("java", "jps", "jstat", "jcmd")
+SUFFIX = ".exe" if sys.platform == "win32" else ""
+TOOLS = tuple(tool + SUFFIX for tool in ("java", "jps", "jstat", "jcmd"))
 SYSTEM_JDKS = "/usr/lib/jvm/*"
 FETCHED_JDKS = os.path.join(  # where scripts/jdks puts them
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
@@ -26,6 +27,8 @@ def homes() -> Iterator[str]:
     """Each folder that may be a JDK's home, the preferred first."""
     if home := os.environ.get("JAVA_HOME"):
         yield home
+    if sys.platform == "win32":
+        return  # under Wine the rest would find those of the system around it
     for tool in ("jps", "java"):
         if path := shutil.which(tool):
             yield os.path.dirname(os.path.dirname(os.path.realpath(path)))
