@@ -29,6 +29,13 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
     ("PerfDataMemorySize", 65536, 1 << 10, 1 << 30, "Bytes for the region, rounded up to whole pages."),
     ("PerfDisableSharedMem", False, 0, 0, "Keep the region in private memory: no file, and no tool sees it."),
     (
+        "PerfBypassFileSystemCheck",
+        False,
+        0,
+        0,
+        "Windows: make the region's file on a volume too that keeps no access rights, or compresses.",
+    ),
+    (
         "PerfDataMirror",
         True,
         0,

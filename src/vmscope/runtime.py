@@ -184,6 +184,9 @@ class VirtualMachine:
         if self.flags.on("DisableAttachMechanism"):
             self.attach_reason = "switched off by -XX:+DisableAttachMechanism"
             return
+        if sys.platform == "win32":
+            self.attach_reason = "clients cannot attach on Windows: no named pipe is served"
+            return
         path = f"/tmp/.java_pid{os.getpid()}"  # whatever TMPDIR says: the JDK's tools look nowhere else
         listener = native.Listener(_serve)
         try:
@@ -239,6 +242,8 @@ class VirtualMachine:
             self._log("warning" if isinstance(error, DiskFull) else "debug", "no shared region: %s", self.reason)
             return
         assert region.file is not None
+        for note in region.file.notes:
+            self._log("warning", "%s", note)
         self._log("debug", "region %s: %d bytes, %d in use", region.file.path, region.capacity, region.mirror.used)
 
     def _start_mirror(self, region: Region) -> None:
@@ -356,7 +361,8 @@ class VirtualMachine:
         if not self._hooked:
             self._hooked = True
             later.at_exit(self.exit)
-            os.register_at_fork(after_in_child=self._after_fork)
+            if hasattr(os, "register_at_fork"):  # not on Windows
+                os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""

@@ -22,7 +22,7 @@ import stat
 
 from vmscope import native
 from vmscope.errors import DiskFull, RegionFileError
-from vmscope.memory import _stale
+from vmscope.memory import _directory, _stale
 from vmscope.memory._directory import Directory
 
 TYPE_CHECKING = False
@@ -47,6 +47,7 @@ class RegionFile:
     """A region's file under its name: `path`, `size`, and the identity (`device`, `inode`) that the name may lose."""
 
     __slots__ = ("_identity", "_lock", "device", "inode", "path", "size")
+    notes = ()
 
     def __init__(self, path: str, identity: os.stat_result, lock: Lock) -> None:
         self.path = path
@@ -83,6 +84,16 @@ class RegionFile:
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.close()
+
+
+def publish(mirror: native.Mirror, pid: int) -> RegionFile:
+    """Makes the region's file, after what ended VMs left is gone, and tells the mirror. Raises VMScopeError."""
+    with _directory.open_directory() as directory:
+        _stale.clean(directory, pid)
+        image, used = mirror.copy()  # another thread may append meanwhile
+        file = create(directory, pid, image)
+    mirror.set_file(os.fsencode(file.path), file.device, file.inode, used)
+    return file
 
 
 def create(directory: Directory, pid: int, image: Buffer) -> RegionFile:

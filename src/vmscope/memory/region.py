@@ -7,16 +7,39 @@ goes on working unseen, as in HotSpot; a later, smaller one may still fit.
 from __future__ import annotations
 
 import os
+import sys
 from time import monotonic_ns
 
 from vmscope import native
 from vmscope.errors import RegionFileError
-from vmscope.memory import _directory, _file, _stale
 from vmscope.wire import encode
+
+if sys.platform == "win32":
+    from vmscope.memory import _windows as _system
+else:
+    from vmscope.memory import _file as _system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Protocol
+
+    class File(Protocol):
+        """A region under its name. Each system has a module with `publish(mirror, pid)`, which makes one."""
+
+        @property
+        def path(self) -> str: ...
+        @property
+        def size(self) -> int: ...
+        @property
+        def notes(self) -> tuple[str, ...]:
+            """What did not go well, and is for the log."""
+
+        def unlink(self) -> None:
+            """Takes it away; a second call does nothing. RegionFileError where it cannot be."""
+
+        def abandon(self) -> None:
+            """In a forked child: forgets it, which is the parent's."""
 
     # Name; value until the mirror's next visit, an int for a J scalar, bytes for a string; units; variability; the
     # slot whose value it shows (None: a constant), and which of its cells.
@@ -40,7 +63,7 @@ class Region:
         self.capacity = -(-capacity // _GRANULARITY) * _GRANULARITY
         self.mirror = native.Mirror(self.capacity, monotonic_ns())
         self.mirror.image[:PROLOGUE] = encode.prologue()
-        self.file: _file.RegionFile | None = None
+        self.file: File | None = None
 
     def allocate(self, entries: Sequence[Entry]) -> bool:
         """Appends the entries of one counter; from then on they show its values. False when they did not fit.
@@ -66,16 +89,11 @@ class Region:
 
         `direct`: the file itself becomes the image. RegionFileError where it cannot be mapped.
         """
-        pid = os.getpid()
-        with _directory.open_directory() as directory:
-            _stale.clean(directory, pid)
-            image, used = self.mirror.copy()  # another thread may append meanwhile
-            self.file = _file.create(directory, pid, image)
-        self.mirror.set_file(os.fsencode(self.file.path), self.file.device, self.file.inode, used)
+        self.file = _system.publish(self.mirror, os.getpid())
         if direct:
             self._map(self.file)
 
-    def _map(self, file: _file.RegionFile) -> None:
+    def _map(self, file: File) -> None:
         try:
             self.mirror.map_file()
         except OSError as error:

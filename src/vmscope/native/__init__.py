@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 _wanted = os.environ.get("VMSCOPE_NATIVE") != "0"
 if _wanted:
@@ -30,14 +31,11 @@ if "trace_allocations" not in globals():  # nor has one before 3.13
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.dispatch import *  # noqa: F403
-    from vmscope.native.ends import *  # noqa: F403
     from vmscope.native.fatal import *  # noqa: F403
     from vmscope.native.frames import *  # noqa: F403
     from vmscope.native.histogram import *  # noqa: F403
     from vmscope.native.imports import *  # noqa: F403
     from vmscope.native.later import *  # noqa: F403
-    from vmscope.native.listener import *  # noqa: F403
-    from vmscope.native.lockmap import *  # noqa: F403
     from vmscope.native.mapping import *  # noqa: F403
     from vmscope.native.mirror import *  # noqa: F403
     from vmscope.native.sampler import *  # noqa: F403
@@ -46,5 +44,10 @@ if not _wanted:
     from vmscope.native.thread import *  # noqa: F403
     from vmscope.native.tracked import *  # noqa: F403
     from vmscope.native.walk import *  # noqa: F403
+
+    if sys.platform != "win32":  # which has no such signals, sockets and locks
+        from vmscope.native.ends import *  # noqa: F403
+        from vmscope.native.listener import *  # noqa: F403
+        from vmscope.native.lockmap import *  # noqa: F403
 
     IMPLEMENTATION = "python"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock
 from errno import EIO
 
 TYPE_CHECKING = False
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["Mapping"]
 
 WORD = 8
+
+if hasattr(os, "pread"):
+    _pread = os.pread
+else:  # Windows
+    _lock = allocate_lock()
+
+    def _pread(fd: int, length: int, offset: int) -> bytes:
+        with _lock:
+            os.lseek(fd, offset, os.SEEK_SET)
+            return os.read(fd, length)
 
 
 class Mapping:
@@ -43,7 +54,7 @@ class Mapping:
             raise ValueError("the mapping is closed")
         parts = []
         while length > 0:
-            part = os.pread(self._fd, length, offset)
+            part = _pread(self._fd, length, offset)
             if not part:
                 raise OSError(EIO, "the mapped file has lost its pages: it was truncated")
             parts.append(part)
@@ -64,7 +75,7 @@ class Mapping:
 
     def _words(self, offsets: memoryview) -> memoryview:
         """The words at these offsets, out of one read that spans them all."""
-        if self._fd < 0:
+        if self.closed:
             raise ValueError("the mapping is closed")
         values = memoryview(bytearray(len(offsets) * WORD)).cast("q")
         if not len(offsets):

@@ -5,14 +5,21 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import sys
 from _thread import RLock
 from struct import Struct
 from time import monotonic_ns
 
 from vmscope.native.histogram import HistogramSlot
-from vmscope.native.lockmap import lock_file
 from vmscope.native.slots import LongSlot, TextSlot
 from vmscope.native.thread import STOP, Thread, resume
+
+if sys.platform == "win32":
+    _PRIVATE = os.O_BINARY | os.O_NOINHERIT
+else:
+    from vmscope.native.lockmap import lock_file
+
+    _PRIVATE = os.O_CLOEXEC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +59,7 @@ class Mirror(Thread):
         self._path: bytes | None = None
         self._identity = (0, 0)
         self._fd = -1
+        self._view: memoryview | None = None
         self._direct = False
         self._interval = 0
 
@@ -126,8 +134,19 @@ class Mirror(Thread):
         self._identity = (device, inode)
         self._published = max(used, _PROLOGUE)
 
+    def set_view(self, view: memoryview, used: int, /) -> None:
+        """In place of `set_file` where the file is written through a mapping of it, as on Windows."""
+        self._view = view
+        self._published = max(used, _PROLOGUE)
+
     def map_file(self) -> None:
         """Makes the file itself the image, before start(). OSError where that cannot be."""
+        if self._view is not None:
+            with self._lock:
+                self._view[_PROLOGUE : self._top] = self.image[_PROLOGUE : self._top]
+                self.image = self._view
+            self._direct = True
+            return
         if self._path is None:
             raise RuntimeError("there is no file")
         fd = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # not the one with the lock
@@ -154,9 +173,11 @@ class Mirror(Thread):
     def save(self, path: bytes, /) -> None:
         """Writes the whole image, brought up to date, to a file (OSError)."""
         self._refresh()
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PRIVATE, 0o600)
         try:
-            _write_range(fd, self.image, 0)
+            view = self.image
+            while view:
+                view = view[os.write(fd, view) :]
         finally:
             os.close(fd)
 
@@ -218,12 +239,12 @@ class Mirror(Thread):
                 self._write_file()
         except OSError as error:
             self.error = error.errno or errno.EIO
-        self.writes += self._fd >= 0 and not self._direct
+        self.writes += (self._fd >= 0 or self._view is not None) and not self._direct
         self.visits += 1
         return changed
 
     def _open_file(self) -> None:
-        if self._path is None:
+        if self._path is None or sys.platform == "win32":
             return
         try:
             fd = os.open(self._path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -255,7 +276,7 @@ class Mirror(Thread):
             self._check(os.fstat(self._fd))
 
     def _write_file(self) -> None:
-        if self._fd < 0:
+        if self._fd < 0 and self._view is None:
             return
         self._check_open()
         used, published = max(_FIELDS.unpack_from(self.image, _USED)[0], _PROLOGUE), self._published
@@ -263,18 +284,24 @@ class Mirror(Thread):
         if image == self._in_file:
             return
         if self._texts:
-            _write_range(self._fd, self._show_clock(1), self._clock_offset)
-            _write_range(self._fd, self.image[_PROLOGUE:published], _PROLOGUE)
-            _write_range(self._fd, self._show_clock(0), self._clock_offset)
+            self._write(self._show_clock(1), self._clock_offset)
+            self._write(self.image[_PROLOGUE:published], _PROLOGUE)
+            self._write(self._show_clock(0), self._clock_offset)
             self._texts = False
         else:
-            _write_range(self._fd, image[_PROLOGUE:published], _PROLOGUE)
+            self._write(image[_PROLOGUE:published], _PROLOGUE)
         if used > published:
-            _write_range(self._fd, image[published + 4 :], published + 4)
-            _write_range(self._fd, image[published : published + 4], published)
+            self._write(image[published + 4 :], published + 4)
+            self._write(image[published : published + 4], published)
             self._published = used
-        _write_range(self._fd, image[:_PROLOGUE], 0)
+        self._write(image[:_PROLOGUE], 0)
         self._in_file = image
+
+    def _write(self, data: bytes | memoryview, offset: int) -> None:
+        if self._view is not None:
+            self._view[offset : offset + len(data)] = data
+        else:
+            _write_range(self._fd, data, offset)
 
 
 def _encoded(slot: Slot, cell: int) -> bytes:

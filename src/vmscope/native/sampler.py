@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import sys
 from _thread import _count
 from time import monotonic_ns, process_time_ns, sleep, thread_time_ns
 
 from vmscope.native.slots import LongSlot
 from vmscope.native.thread import Own, Thread
+
+if sys.platform == "win32":
+    from vmscope import win32
+else:
+    import resource
 
 __all__ = ["NO_COLLECTION", "SAMPLED", "Sampler"]
 
@@ -26,6 +30,12 @@ SAMPLED = (
     "gil.interval gil.waits gil.waited gil.longest gil.contention modules modules.loaded modules.unloaded traced "
     "traced.peak visits visit.time visit.longest own.cpu"
 ).split()
+if sys.platform == "win32":  # does not tell of these, or not alike
+    SAMPLED = [
+        name
+        for name in SAMPLED
+        if name not in ("faults.minor", "faults.major", "switches.voluntary", "switches.involuntary", "files.limit")
+    ]
 
 _IDLE_INTERVAL = 500_000_000  # ns
 _IDLE_CPU = 1_000_000  # ns: this thread's own waking up costs more than the native one's
@@ -124,6 +134,17 @@ class Sampler(Thread):
         self._put("gil.contention", int(100 * self._contended / self._observed + 0.5) if self._observed else 0)
 
     def _read_process(self) -> None:
+        self._put("own.cpu", Own.cpu)
+        if sys.platform == "win32":
+            used = os.times()
+            self._put("cpu.user", int(used.user * 1e9))
+            self._put("cpu.system", int(used.system * 1e9))
+            resident, peak, virtual = win32.own_memory()
+            self._put("memory.resident", resident)
+            self._put("memory.peak", peak)
+            self._put("memory.virtual", virtual)
+            self._put("files.open", win32.own_handles())
+            return
         usage = resource.getrusage(resource.RUSAGE_SELF)
         self._put("cpu.user", int(usage.ru_utime * 1e9))
         self._put("cpu.system", int(usage.ru_stime * 1e9))
@@ -133,7 +154,6 @@ class Sampler(Thread):
         self._put("switches.involuntary", usage.ru_nivcsw)
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self._put("files.limit", limit)  # RLIM_INFINITY is -1
-        self._put("own.cpu", Own.cpu)
         try:
             with open("/proc/self/statm", "rb") as file:
                 size, resident = map(int, file.read().split()[:2])

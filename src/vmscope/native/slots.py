@@ -29,7 +29,8 @@ def _new_lock() -> None:
     _lock = RLock()
 
 
-os.register_at_fork(after_in_child=_new_lock)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_new_lock)
 
 
 def _int64(number: int) -> int:
