@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vmscope.errors import FormatError, StaleRegion, VMScopeError
 from vmscope.reader.attachment import LOOK_CLOSER, Attachment, attach, open_candidate
-from vmscope.reader.discovery import Candidate, candidates, every
+from vmscope.reader.discovery import TMP, Candidate, candidates, every
 from vmscope.reader.machine import VM, Counter
 from vmscope.reader.ownership import LIVE, STALE, Locks
 
@@ -41,14 +41,14 @@ def _check_owner(found: VM) -> None:
     raise StaleRegion(f"The region is not of process {asked}: {what}", pid=asked, path=found.path, hint=LOOK_CLOSER)
 
 
-def vms(*, stale: bool = False, tmp: str = "/tmp") -> list[VM]:
+def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
     """Every VM that this user may read, by pid: the live ones, unless `stale`. Close them after use.
 
     What cannot be read, because it is no region, or not ours to read, or has just gone, is left out. Of the
     others not all was looked at: one that is damaged raises FormatError when its values are asked for.
     """
     kept: dict[tuple[int, str], tuple[int, VM]] = {}
-    seen: set[tuple[int, int]] = set()
+    seen: set[tuple[int, int] | str] = set()
     locks = Locks()
     for candidate in every(tmp):
         try:
@@ -56,7 +56,8 @@ def vms(*, stale: bool = False, tmp: str = "/tmp") -> list[VM]:
         except VMScopeError:
             continue
         found = VM(attachment)
-        file = attachment.found.st_dev, attachment.found.st_ino
+        inode = attachment.found.st_ino  # which Windows does not tell of a file that is in use
+        file = (attachment.found.st_dev, inode) if inode else candidate.path
         try:
             owner = found.examine(locks)
         except (FormatError, StaleRegion):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from errno import ELOOP, ENOTDIR
 from stat import S_ISDIR, S_ISREG
 
@@ -17,8 +18,16 @@ from vmscope.errors import (
     VMIdentifierError,
     VMScopeError,
 )
-from vmscope.reader.discovery import PREFIX, Candidate, tmp_identity, user_directories
+from vmscope.reader.discovery import PREFIX, TMP, Candidate, tmp_identity, user_directories
 from vmscope.reader.process import PAGE_SIZE, PID_MAX, exists, namespace_pids
+
+if sys.platform == "win32":
+    from vmscope import win32
+    from vmscope.reader import _windows
+
+    _READ = os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT
+else:
+    _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY  # NONBLOCK: a fifo must not hold us up
 
 SCHEME = "file:"
 MAX_SIZE = 1 << 30  # bytes: no writer makes a larger region
@@ -52,7 +61,7 @@ class Attachment:
 
 
 def attach(
-    target: int | str, mode: str = "r", user: str | None = None, size: int | None = None, tmp: str = "/tmp"
+    target: int | str, mode: str = "r", user: str | None = None, size: int | None = None, tmp: str = TMP
 ) -> Attachment:
     """Opens the region of a pid, of this process (0 or "self"), or of a file ("file:PATH").
 
@@ -106,6 +115,8 @@ def path_of(uri: str) -> str:
         from urllib.parse import unquote
 
         rest = unquote(rest, errors="surrogateescape")
+    if sys.platform == "win32" and rest[2:3] == ":":
+        rest = rest.removeprefix("/")  # file:///C:/region
     if not rest or "\0" in rest:
         raise VMIdentifierError(f"{uri!r} names no file", hint="give file:PATH")
     return rest
@@ -126,21 +137,22 @@ def _locate(pid: int, user: str | None, tmp: str) -> Candidate:
     insecure = ""
     for place, number, container in places:
         if user:
-            return Candidate(pid, number, user, f"{place}/{PREFIX}{user}/{number}", container)
+            return Candidate(pid, number, user, os.sep.join((place, PREFIX + user, str(number))), container)
         newest: tuple[int, str] | None = None
         for name, directory in user_directories(place):
             try:
-                found = os.stat(f"{directory}/{number}", follow_symlinks=False)
+                found = _stat(f"{directory}{os.sep}{number}")
             except OSError:
                 continue
             if not S_ISREG(found.st_mode) or found.st_size == 0:
                 continue
-            if not is_secure(os.stat(directory, follow_symlinks=False)):
+            if not _is_secure_path(directory):
                 insecure = directory
             elif newest is None or found.st_ctime_ns > newest[0]:
                 newest = found.st_ctime_ns, name
         if newest is not None:
-            return Candidate(pid, number, newest[1], f"{place}/{PREFIX}{newest[1]}/{number}", container)
+            path = os.sep.join((place, PREFIX + newest[1], str(number)))
+            return Candidate(pid, number, newest[1], path, container)
     if insecure:
         raise _insecure(insecure, pid)
     raise NoRegion(
@@ -148,6 +160,21 @@ def _locate(pid: int, user: str | None, tmp: str) -> Candidate:
         pid=pid,
         hint="start it with vmscope run, or java without -XX:-UsePerfData",
     )
+
+
+def _stat(path: str) -> os.stat_result:
+    if sys.platform == "win32":
+        return _windows.stat(path)
+    return os.stat(path, follow_symlinks=False)
+
+
+def _is_secure_path(directory: str) -> bool:
+    if sys.platform == "win32":
+        try:
+            return not win32.insecurity(directory)
+        except OSError:  # it has just gone, or Windows does not tell
+            return False
+    return is_secure(os.stat(directory, follow_symlinks=False))
 
 
 def is_secure(found: os.stat_result) -> bool:
@@ -171,6 +198,10 @@ def _insecure(directory: str, pid: int | None) -> InsecureDirectory:
 def open_candidate(candidate: Candidate, size: int | None = None) -> Attachment:
     """Opens the file of a candidate. Raises NoRegion, InsecureDirectory, AccessDenied, RegionSizeError."""
     path, pid = candidate.path, candidate.pid
+    if sys.platform == "win32":
+        found = _windows.find(candidate)
+        size = _size(found, path, pid, size, whole_pages=True)
+        return Attachment(path, found, _windows.open_view(candidate, size), pid, pid, candidate.user)
     fd = open_secure(path, pid)
     try:
         found, size = _checked(fd, path, pid, size, whole_pages=True)
@@ -182,7 +213,7 @@ def open_candidate(candidate: Candidate, size: int | None = None) -> Attachment:
 def open_saved(path: str, size: int | None = None) -> Attachment:
     """Opens a saved region, of any size. Raises NoRegion, AccessDenied, RegionSizeError."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        fd = os.open(path, _READ)
     except OSError as error:
         raise _refused(error, path, None) from None
     try:
@@ -204,8 +235,7 @@ def open_secure(path: str, pid: int) -> int:
     try:
         if not is_secure(os.fstat(parent)):
             raise _insecure(directory, pid)
-        # NONBLOCK: a fifo of this name must not hold us up.
-        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, dir_fd=parent)
+        return os.open(name, _READ | os.O_NOFOLLOW, dir_fd=parent)
     except OSError as error:
         if isinstance(error, VMScopeError):
             raise
@@ -230,18 +260,22 @@ def _checked(fd: int, path: str, pid: int | None, size: int | None, *, whole_pag
         raise RegionSizeError(
             f"Could not determine PerfMemory size: {path}: {error.strerror}", pid=pid, path=path
         ) from None
+    return found, _size(found, path, pid, size, whole_pages=whole_pages)
+
+
+def _size(found: os.stat_result, path: str, pid: int | None, size: int | None, *, whole_pages: bool) -> int:
     if not S_ISREG(found.st_mode):
         raise NoRegion(f"Not a regular file: {path}", pid=pid, path=path, hint="a region is a regular file")
     if size is not None:
         if size <= 0:
             raise RegionSizeError(f"Invalid PerfMemory size: {size} bytes asked for", pid=pid, path=path)
-        return found, size
+        return size
     size = found.st_size
     if size == 0 or size > MAX_SIZE or (whole_pages and size % PAGE_SIZE):
         raise RegionSizeError(
             f"Invalid PerfMemory size: {path} has {size} bytes", pid=pid, path=path, hint="it is no region's file"
         )
-    return found, size
+    return size
 
 
 def _map(fd: int, size: int, path: str, pid: int | None) -> native.Mapping:

@@ -6,6 +6,7 @@ What the JDK's jps lists, in its order, and without a look at whether the writer
 from __future__ import annotations
 
 import os
+import sys
 from stat import S_ISDIR, S_ISREG
 
 from vmscope.errors import VMScopeError
@@ -14,6 +15,16 @@ from vmscope.reader.process import PID_MAX, namespace_pids, pids
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+if sys.platform == "win32":
+    from vmscope import win32
+
+    try:
+        TMP = win32.temporary_folder().rstrip("\\")
+    except OSError:  # then nobody can publish anything either
+        TMP = ""
+else:
+    TMP = "/tmp"
 
 PREFIX = "hsperfdata_"
 _MAX_FILES = 1 << 16  # looked at in one directory
@@ -38,12 +49,12 @@ class Candidate:
         return f"<Candidate {self.pid} {self.path}>"
 
 
-def candidates(tmp: str = "/tmp") -> list[Candidate]:
+def candidates(tmp: str = TMP) -> list[Candidate]:
     """Every readable file that may be a region, one for each pid, in the order of jps."""
     return java_order(by_pid(tmp))
 
 
-def by_pid(tmp: str = "/tmp") -> dict[int, Candidate]:
+def by_pid(tmp: str = TMP) -> dict[int, Candidate]:
     """The candidates in the order in which they are found, one for each pid."""
     found: dict[int, Candidate] = {}
     for candidate in every(tmp):
@@ -62,11 +73,11 @@ def java_order(found: dict[int, Candidate], *, more: int = 0) -> list[Candidate]
     return sorted(found.values(), key=lambda candidate: (candidate.pid ^ candidate.pid >> 16) & buckets - 1)
 
 
-def every(tmp: str = "/tmp") -> Iterator[Candidate]:
+def every(tmp: str = TMP) -> Iterator[Candidate]:
     """All candidates: of one pid there may be several, when users or namespaces left files of the same name."""
     for user, path in user_directories(tmp):
         for number in _numbers(path):
-            yield Candidate(number, number, user, f"{path}/{number}", False)
+            yield Candidate(number, number, user, f"{path}{os.sep}{number}", False)
     own = tmp_identity(tmp)
     foreign: dict[tuple[int, int], list[str]] = {}  # a container's tmp, and the users' directories in it
     for pid in pids():
@@ -108,7 +119,7 @@ def user_directories(tmp: str) -> list[tuple[str, str]]:
         names = os.listdir(tmp)
     except OSError:
         return []
-    return [(name[len(PREFIX) :], f"{tmp}/{name}") for name in names if name.startswith(PREFIX)]
+    return [(name[len(PREFIX) :], f"{tmp}{os.sep}{name}") for name in names if name.startswith(PREFIX)]
 
 
 def _numbers(directory: str) -> Iterator[int]:

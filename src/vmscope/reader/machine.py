@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from vmscope.errors import VMScopeError
 from vmscope.reader.ownership import LIVE, STALE, WITNESSES, Locks, Owner, owner
 from vmscope.reader.snapshot import Reader, Snapshot
@@ -240,6 +242,8 @@ def kind_of(values: dict[str, int | str]) -> str:
 def short_name(command_line: str, kind: str) -> str:
     """The program's name without directory and, for Java, without package and module; a `.jar` stays."""
     program = command_line.split(" ", 1)[0]
+    if sys.platform == "win32":
+        program = program.replace("\\", "/")
     program = program.rstrip("/").rpartition("/")[2] or program
     if kind == CPYTHON or program.endswith(".jar"):
         return program

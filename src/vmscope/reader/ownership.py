@@ -11,6 +11,7 @@ has the file mapped.
 from __future__ import annotations
 
 import os
+import sys
 
 from vmscope.errors import AccessDenied, NoSuchProcess
 from vmscope.reader.process import Process, namespace_pids, process, read_file, user_ids
@@ -94,6 +95,8 @@ def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int 
         candidate = None
     except AccessDenied:
         return Owner(LIVE, pid)  # hidden, but there, and the file could be read: its user may be trusted
+    if sys.platform == "win32":
+        return Owner(STALE, pid) if candidate is None else _owner_of_mapping(candidate, values)
     if candidate is not None and not (candidate.alive and _may_own(candidate, found.st_uid)):
         candidate = None
     # Containers that share a tmp directory and start at one moment have processes of the same pid and age.
@@ -114,6 +117,19 @@ def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int 
     if candidate is not None and (_began(candidate, values) or _wrote(candidate, found, values)):
         return Owner(LIVE, pid, candidate.start_ticks)
     return Owner(STALE, pid)
+
+
+def _owner_of_mapping(candidate: Process, values: Mapping[str, int | str]) -> Owner:
+    """On Windows the mapping was found by its name, which goes with its writer: a process that is no younger."""
+    begin = values.get(BEGIN_TIME)
+    ticks = values.get(START_TICKS)
+    if ticks:
+        wrote = ticks == candidate.start_ticks
+    else:  # a JVM that just starts has not said yet when it began
+        wrote = not begin or (isinstance(begin, int) and begin >= candidate.start_time - SOON)
+    if candidate.alive and wrote:
+        return Owner(LIVE, candidate.pid, candidate.start_ticks)
+    return Owner(STALE, candidate.pid)
 
 
 def _may_own(candidate: Process, uid: int) -> bool:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from vmscope.errors import AccessDenied, NoSuchProcess
 
-CLOCK_TICKS = os.sysconf("SC_CLK_TCK")  # a second
-PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
-PID_MAX = 2**31 - 1
+if sys.platform == "win32":
+    from vmscope import win32
+
+    CLOCK_TICKS = 10_000_000  # a second
+    PAGE_SIZE = 4096
+    PID_MAX = 2**32 - 1
+else:
+    CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+    PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+    PID_MAX = 2**31 - 1
 
 _ENDED = "ZXx"  # zombie, dead
 _CHUNK = 1 << 16
 
 
 class Process:
-    """One look at /proc/PID/stat.
+    """One look at /proc/PID/stat; on Windows at what the system tells of a handle.
 
     `uid` is the effective one, or 0 where the process hides its memory, as after a change of users. `name` is
-    at most 15 characters of the program's; `start_ticks` clock ticks since boot; `user_ticks` and `system_ticks`
+    at most 15 characters of the program's (on Windows its path); `start_ticks` clock ticks since boot (on Windows units
+    of 100 ns since 1601, and such units the clock ticks are); `user_ticks` and `system_ticks`
     CPU time in clock ticks, `rss` bytes, `threads` a count.
     """
 
@@ -50,11 +59,15 @@ class Process:
 
     @property
     def uptime_seconds(self) -> float:
+        if sys.platform == "win32":
+            return (time.time_ns() // 1_000_000 - self.start_time) / 1000
         return time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / CLOCK_TICKS
 
     @property
     def start_time(self) -> int:
         """When it started: ms since the epoch, by today's clock."""
+        if sys.platform == "win32":
+            return win32.milliseconds(self.start_ticks)
         return time.time_ns() // 1_000_000 - int(self.uptime_seconds * 1000)
 
 
@@ -91,14 +104,51 @@ def _proc(pid: int, name: str) -> tuple[bytes, int]:
         ) from None
 
 
+if sys.platform == "win32":
+
+    def _look(pid: int) -> Process:
+        try:
+            facts = win32.process(pid)
+            found = Process.__new__(Process)
+            found.state = "R" if win32.runs(pid) else "X"
+            found.threads = win32.thread_counts().get(pid, 0)
+        except OSError as error:
+            raise _refused(pid, error) from None
+        found.pid = pid
+        found.uid = 0
+        found.name = facts.program
+        found.user_ticks = facts.user_time
+        found.system_ticks = facts.system_time
+        found.start_ticks = facts.started
+        found.rss = facts.resident
+        return found
+
+    def _refused(pid: int, error: OSError) -> NoSuchProcess | AccessDenied:
+        if error.winerror == win32.ERROR_ACCESS_DENIED:
+            return AccessDenied(
+                f"Permission denied: process {pid} belongs to another user (Windows error 5)",
+                pid=pid,
+                hint="run this as its user or as an administrator",
+            )
+        return NoSuchProcess(
+            f"Process not found: there is no process {pid} (Windows error {error.winerror})",
+            pid=pid,
+            hint="vmscope ps lists the VMs",
+        )
+
+
 def process(pid: int) -> Process:
-    """Raises NoSuchProcess, and AccessDenied where /proc hides other users' processes."""
+    """Raises NoSuchProcess, and AccessDenied where other users' processes are hidden."""
+    if sys.platform == "win32":
+        return _look(pid)
     text, uid = _proc(pid, "stat")
     return Process(pid, uid, text)
 
 
 def namespace_pids(pid: int) -> list[int]:
-    """The pids of one process, from our namespace to its innermost. Errors as `process`."""
+    """The pids of one process, from our namespace to its innermost. Errors as `process`. Windows has no namespaces."""
+    if sys.platform == "win32":
+        return [pid]
     return [int(word) for word in _status(pid, b"\nNSpid:") or [b"%d" % pid]]
 
 
@@ -115,6 +165,11 @@ def _status(pid: int, key: bytes) -> list[bytes]:
 
 def exists(pid: int) -> bool:
     """A process of this pid, a zombie too. AccessDenied when it is not ours to ask about."""
+    if sys.platform == "win32":
+        try:
+            return win32.runs(pid)
+        except OSError as error:
+            raise _refused(pid, error) from None
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -129,7 +184,9 @@ def exists(pid: int) -> bool:
 
 
 def pids() -> list[int]:
-    """Every process that /proc shows, in its order."""
+    """Every process that /proc shows, in its order. On Windows none: no process there has files of its own."""
+    if sys.platform == "win32":
+        return []
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
     except OSError:
