@@ -55,9 +55,10 @@ def hook() -> None:
     if not _hooked:
         _hooked = True
         atexit.register(_exit)
-        os.register_at_fork(
-            before=native.before_fork, after_in_parent=native.after_fork_in_parent, after_in_child=_after_fork
-        )
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(
+                before=native.before_fork, after_in_parent=native.after_fork_in_parent, after_in_child=_after_fork
+            )
 
 
 def at_exit_of_worker(end: Callable[[], object]) -> None:

@@ -158,7 +158,8 @@ def _hook() -> None:
     global _hooked
     if not _hooked:
         _hooked = True
-        os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
 
 
 def _before_fork() -> None:

@@ -8,11 +8,14 @@ the process, so that a pid that is used again gets nothing.
 from __future__ import annotations
 
 import os
-from _signal import SIGQUIT, pidfd_send_signal  # type: ignore[import-not-found]  # typeshed has it in signal alone
+import sys
 from errno import ENOSYS, EPERM
 from stat import S_ISDIR
 
 from vmscope.errors import AccessDenied, NoSuchProcess, NotAttachable, VMScopeError
+
+if sys.platform != "win32":
+    from _signal import SIGQUIT, pidfd_send_signal  # type: ignore[import-not-found]  # typeshed has it in signal alone
 
 TMP = "/tmp"  # whatever TMPDIR says, as HotSpot has it
 
@@ -40,6 +43,12 @@ class Target:
         """Raises NoSuchProcess, and AccessDenied where /proc hides other users' processes."""
         if not 0 < pid <= _PID_MAX:
             raise _gone(pid)
+        if sys.platform == "win32":
+            raise NotAttachable(
+                f"process {pid} cannot be asked: on Windows no VM is attached to, only regions are read",
+                pid=pid,
+                hint="vmscope counters and jstat read them",
+            )
         self.pid = pid
         self._start = b""  # when it started, which tells it from others that have had its pid
         if not self.alive:

@@ -50,6 +50,8 @@ def encode(text: str) -> bytes:
 
     Java decodes a region's bytes by the locale too, so that in the C locale each byte of a character becomes one.
     """
+    if sys.platform == "win32":
+        text = text.replace("\n", "\r\n")
     if text.isascii():
         return text.encode("ascii")
     charset = _charset()
@@ -73,6 +75,8 @@ def _charset() -> str:
 
     Python turns the C locale into UTF-8 and puts that into its own environment, so the original is needed.
     """
+    if sys.platform == "win32":
+        return "mbcs"  # the code page of the system, whichever it is
     import _locale
     import codecs
 

@@ -11,7 +11,7 @@ import sys
 from vmscope.cli import _java, _jvmstat
 from vmscope.errors import AccessDenied, CommandLineError, VMIdentifierError, VMScopeError
 from vmscope.reader.attachment import open_candidate
-from vmscope.reader.discovery import by_pid, java_order
+from vmscope.reader.discovery import TMP, by_pid, java_order
 from vmscope.reader.machine import VM
 from vmscope.reader.ownership import Locks
 from vmscope.reader.process import exists
@@ -102,7 +102,7 @@ def _scheme(host: str | None) -> str:
     return HostIdentifier(host).scheme
 
 
-def listed(tmp: str = "/tmp") -> list[Candidate]:
+def listed(tmp: str = TMP) -> list[Candidate]:
     """The VMs in jps' order. jps is a VM too, and so counts itself."""
     return java_order({pid: candidate for pid, candidate in by_pid(tmp).items() if not _swept(candidate)}, more=1)
 
@@ -129,6 +129,10 @@ def _runs(pid: int) -> bool:
 
 
 def _user() -> str:
+    if sys.platform == "win32":
+        from vmscope import win32
+
+        return win32.user_name()
     import pwd
 
     try:

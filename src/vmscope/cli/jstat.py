@@ -90,8 +90,12 @@ def main(arguments: list[str]) -> int:
 
 def _own_views(home: str | None) -> tuple[str, str] | None:
     """The user's file of views and its text. The home directory is the one in the passwd entry, as for Java."""
-    if home is None:
-        import os
+    import os
+    import sys
+
+    if home is None and sys.platform == "win32":
+        home = os.environ.get("USERPROFILE", "")
+    elif home is None:
         import pwd
 
         try:

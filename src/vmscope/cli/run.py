@@ -58,7 +58,7 @@ def main(args: list[str]) -> "Callable[[], int]":
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
     runtime.start(*options, command=" ".join([name, *arguments]), agents=False)
     later.at_exit(_tell_unsaved)
-    if not runtime.VM.flags.on("ReduceSignalUsage"):
+    if sys.platform != "win32" and not runtime.VM.flags.on("ReduceSignalUsage"):  # where such signals do not exist
         _end_in_order()
     _set_path(_first_path(kind, target, application))
     runtime.VM.load_agents(shown=True)

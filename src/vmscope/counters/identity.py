@@ -6,6 +6,9 @@ import os
 import sys
 import time
 
+if sys.platform == "win32":
+    from vmscope import win32
+
 _LEVELS = {"alpha": "a", "beta": "b", "candidate": "rc", "final": ""}
 _NAMES = {"cpython": "CPython", "pypy": "PyPy"}
 
@@ -31,7 +34,12 @@ def command_line() -> str:
 
 
 def start_ticks() -> int:
-    """When this process started, in clock ticks since boot: field 22 of /proc/self/stat. 0 where there is no /proc."""
+    """When this process started, in clock ticks since boot: field 22 of /proc/self/stat. 0 where there is no /proc.
+
+    On Windows in units of 100 ns since 1601.
+    """
+    if sys.platform == "win32":
+        return win32.own_started()
     try:
         fd = os.open("/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -48,6 +56,8 @@ def start_time(ticks: int) -> int:
     now = time.time_ns() // 1_000_000
     if not ticks:
         return now
+    if sys.platform == "win32":
+        return win32.milliseconds(ticks)
     age = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000 - ticks * 1000 // os.sysconf("SC_CLK_TCK")
     return now - max(0, age)
 
@@ -78,7 +88,7 @@ def constants(command: str, arguments: str, version: str, implementation: str) -
         "java.property.java.vm.specification.name": "Python Language Reference",
         "java.property.java.vm.specification.vendor": "Python Software Foundation",
         "java.property.java.vm.specification.version": f"{info.major}.{info.minor}",
-        "python.abiFlags": sys.abiflags,
+        "python.abiFlags": getattr(sys, "abiflags", ""),  # Windows has none
         "python.debug": int(hasattr(sys, "gettotalrefcount")),
         "python.platform": sys.platform,
         "python.executable": sys.executable or "",

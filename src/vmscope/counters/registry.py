@@ -169,4 +169,5 @@ def _exists(found: AnyCounter, wanted: str) -> CounterExistsError:
 
 
 REGISTRY = Registry()
-os.register_at_fork(after_in_child=REGISTRY.after_fork)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=REGISTRY.after_fork)

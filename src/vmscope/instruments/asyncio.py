@@ -103,7 +103,8 @@ class Loops:
         self._monitors: dict[int, Monitor] = {}
         self._patches = Patches()
         self._lock = RLock()
-        os.register_at_fork(after_in_child=self._after_fork)
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=self._after_fork)
 
     def watch(self) -> None:
         self._watch_creation(self._base)

@@ -68,7 +68,8 @@ class Pools:
         self._attributes = workers, ended
         self._lock = RLock()  # a signal handler or a destructor may use executors too
         self.forks = 0  # a parent's pools, whose workers a child does not have, have another number
-        os.register_at_fork(after_in_child=self._after_fork)
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
         self._lock = RLock()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import os
+import sys
 
 from vmscope import flags, later, native
 from vmscope.tool import calls, cpython, mechanisms, threads
@@ -240,7 +241,8 @@ def begin(*, late: bool = False) -> Host:
             if late:
                 host.enter(Phase.LIVE)
             (later.at_exit if native.in_main_interpreter() else atexit.register)(host.end)
-            native.relay_end_signals()
+            if sys.platform != "win32":
+                native.relay_end_signals()
             _vm = host
         return _vm
 
@@ -266,4 +268,5 @@ def _after_fork() -> None:
             _vm.changed()  # threads that were suspended are not there any more
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)

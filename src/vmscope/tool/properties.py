@@ -36,7 +36,7 @@ def changeable() -> dict[str, str]:
     return {
         "java.class.path": os.pathsep.join(sys.path),
         "java.library.path": sys.exec_prefix + "/lib",
-        "java.io.tmpdir": os.environ.get("TMPDIR", "/tmp"),
+        "java.io.tmpdir": os.environ.get("TEMP" if sys.platform == "win32" else "TMPDIR", "/tmp"),
         "user.dir": _folder(),
         "user.home": os.path.expanduser("~"),
         "user.name": _user(),
@@ -68,6 +68,8 @@ def _folder() -> str:
 
 
 def _user() -> str:
+    if sys.platform == "win32":
+        return os.environ.get("USERNAME", "")
     import pwd
 
     try:
