@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -23,18 +23,31 @@ hypothesis.settings.register_profile("same", derandomize=True, deadline=None, da
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2_000, print_blob=True)
 hypothesis.settings.load_profile("same")
 
-ROOT = os.geteuid() == 0
+ROOT = sys.platform != "win32" and os.geteuid() == 0
 
 
 # A shell's `&` and nohup start a program with signals ignored, which each child of the tests would inherit.
-for number, action in (
-    (signal.SIGINT, signal.default_int_handler),
-    (signal.SIGHUP, signal.SIG_DFL),
-    (signal.SIGQUIT, signal.SIG_DFL),
-    (signal.SIGTERM, signal.SIG_DFL),
-):
-    if signal.getsignal(number) is signal.SIG_IGN:
-        signal.signal(number, action)
+if sys.platform != "win32":
+    import pwd
+
+    for number, action in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+        (signal.SIGQUIT, signal.SIG_DFL),
+        (signal.SIGTERM, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, action)
+
+
+if sys.platform == "win32":
+
+    def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+        from tests.windows.shared import reason
+
+        for item in items:
+            if why := reason(item.nodeid):
+                item.add_marker(pytest.mark.skip(reason=f"Windows: {why}"))
 
 
 def pytest_report_header() -> str:

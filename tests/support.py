@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import select
 import subprocess
 import sys
@@ -13,8 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+if sys.platform != "win32":
+    import pwd
+
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
-from jdk import feature_version, find
+from jdk import SUFFIX, feature_version, find
 
 PATIENCE = 30.0  # seconds; nothing that is waited for here takes one on an idle machine
 
@@ -72,11 +74,11 @@ class JDK:
         return None if folder is None else cls(folder)
 
     def tool(self, name: str) -> str:
-        return str(self.bin / name)
+        return str(self.bin / (name + SUFFIX))
 
     def has(self, name: str) -> bool:
         """Whether it has a tool that not every JDK has: javac, jstack, jinfo."""
-        return os.access(self.bin / name, os.X_OK)
+        return os.access(self.tool(name), os.X_OK)
 
     def run(self, name: str, *arguments: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
         """The tool's whole run; the exit status is for the caller to judge."""

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -65,6 +66,8 @@ class Result(NamedTuple):
 @cache
 def jdks() -> list[Path]:
     """Homes of the JDKs on this machine that have a compiler and the reader, oldest release first."""
+    if sys.platform == "win32":
+        return []  # the Windows JRE has no compiler; what Wine shows are those of the system around it
     found = {Path(home) for home in [*glob.glob("/usr/lib/jvm/*"), os.environ.get("JAVA_HOME", "")] if home}
     on_path = shutil.which("javac")
     if on_path:

@@ -44,7 +44,7 @@ def test_it_comes_once_after_the_delay_on_a_thread_of_its_own(native: Any) -> No
     assert calls.came.wait(10)
     time.sleep(0.1)
     assert len(calls) == 1
-    assert calls[0] >= 0.05
+    assert round(calls[0], 6) >= 0.05  # the difference of two floats
     assert calls.threads != [get_ident()]
     assert get_ident() in threading._active  # type: ignore[attr-defined]
     assert calls.threads[0] not in threading._active  # type: ignore[attr-defined]

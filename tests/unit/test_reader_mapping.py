@@ -46,7 +46,7 @@ def words(tmp_path: Path) -> tuple[Path, list[int]]:
 @pytest.fixture
 def make(mapping_type: Any) -> Callable[[Path], Any]:
     def open_mapping(path: Path, size: int | None = None) -> Any:
-        fd = os.open(path, os.O_RDONLY)
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
             return mapping_type(fd, path.stat().st_size if size is None else size)
         finally:

@@ -1,0 +1,1 @@
+"""The Windows back end, on a Windows Python: run by `make test-windows`."""

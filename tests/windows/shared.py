@@ -1,0 +1,87 @@
+"""The suites of other folders that run on Windows too, and which of their tests do not hold there, and why."""
+
+from __future__ import annotations
+
+SUITES = """
+    tests/corpus
+    tests/property
+    tests/oracle/test_arguments.py
+    tests/oracle/test_decimal_format.py
+    tests/oracle/test_rules.py
+    tests/oracle/test_views.py
+    tests/oracle/test_vmid.py
+    tests/unit/test_cli_table.py
+    tests/unit/test_exact_updates.py
+    tests/unit/test_flags.py
+    tests/unit/test_identity.py
+    tests/unit/test_jstat_arguments.py
+    tests/unit/test_jstat_views.py
+    tests/unit/test_labels.py
+    tests/unit/test_native_collector.py
+    tests/unit/test_native_histogram.py
+    tests/unit/test_native_later.py
+    tests/unit/test_native_mirror.py
+    tests/unit/test_native_slots.py
+    tests/unit/test_native_states.py
+    tests/unit/test_native_tally.py
+    tests/unit/test_reader_mapping.py
+    tests/unit/test_region.py
+    tests/unit/test_registry.py
+    tests/unit/test_tool_arguments.py
+    tests/unit/test_tool_capabilities.py
+    tests/unit/test_tool_table.py
+    tests/unit/test_wire_decode.py
+    tests/unit/test_wire_encode.py
+    tests/unit/test_wire_scan.py
+    tests/unit/test_wire_text.py
+""".split()
+
+_MAPPED = "there a region's file is written through its mapping (tests/windows)"
+_SIGNALS = "Windows has no such signals"
+_STARTS = "it starts a program of its own, whose modules are those of Linux"
+_MODES = "Windows has no file modes"
+
+# The beginning of a test's id, and why it is skipped.
+SKIPPED = {
+    "tests/unit/test_exact_updates.py::test_a_signal_handler": _SIGNALS,
+    "tests/unit/test_flags.py::test_an_argument_file_that_cannot_be_read": "Windows' errors have other words",
+    "tests/unit/test_flags.py::test_the_help_and_the_page": "the page shows paths of Linux",
+    "tests/unit/test_identity.py::test_a_script": "a path there has backslashes",
+    "tests/unit/test_identity.py::test_start_ticks": "Windows has no /proc",
+    "tests/unit/test_identity.py::test_without_proc": "Windows has no /proc",
+    "tests/unit/test_jstat_views.py::test_a_sample_imports_nothing_heavy": _STARTS,
+    "tests/unit/test_native_mirror.py::test_a_file_cut_short": _MAPPED,
+    "tests/unit/test_native_mirror.py::test_a_file_put_in_its_place": _MAPPED,
+    "tests/unit/test_native_mirror.py::test_a_mapped_file": _MAPPED,
+    "tests/unit/test_native_mirror.py::test_a_saved_file_is_private": _MODES,
+    "tests/unit/test_native_mirror.py::test_new_entries_come_whole": _MAPPED,
+    "tests/unit/test_native_mirror.py::test_stopping_makes_a_last_copy": _MAPPED,
+    "tests/unit/test_native_mirror.py::test_the_clock_moves": _MAPPED,
+    "tests/unit/test_native_mirror.py::test_the_prologue_follows": _MAPPED,
+    "tests/unit/test_native_mirror.py::test_the_thread_writes_what_changed": _MAPPED,
+    "tests/unit/test_native_mirror.py::test_what_cannot_be_mapped": _MAPPED,
+    "tests/unit/test_reader_mapping.py::test_a_later_write_is_seen": "there nobody writes to a file that is mapped",
+    "tests/unit/test_reader_mapping.py::test_the_guard_works_in_a_forked_child": "Windows does not fork",
+    "tests/unit/test_reader_mapping.py::test_truncation_with_sigbus_blocked": _SIGNALS,
+    "tests/unit/test_reader_mapping.py::test_what_cannot_be_mapped": "Windows opens no directory",
+    "tests/unit/test_region.py::test_a_signal_handler": _SIGNALS,
+    "tests/unit/test_region.py::test_the_time_of_the_last_entry": "the clock there ticks each ms or slower",
+    "tests/unit/test_registry.py::test_a_histogram_is_shown_whole": "there a region has room for all",
+    "tests/unit/test_tool_arguments.py::test_each_argument_that_is_wrong_has_its_error[get_thread_cpu_time]": (
+        "Windows tells no thread another's CPU time"
+    ),
+    "tests/unit/test_tool_arguments.py::test_good_arguments_give_no_error_that_the_row_has_not[get_thread_cpu_time]": (
+        "Windows tells no thread another's CPU time"
+    ),
+    "tests/unit/test_tool_capabilities.py::test_what_is_found_here": "the page has Linux's mechanisms",
+    "tests/unit/test_wire_text.py::test_showing_imports_no_enum": "Windows' own start imports enum",
+}
+
+
+def reason(test: str) -> str:
+    """Why the test of this id is skipped; "": it is not."""
+    return next((why for beginning, why in SKIPPED.items() if test.startswith(beginning)), "")
+
+
+if __name__ == "__main__":
+    print(*SUITES)
