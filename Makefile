@@ -6,12 +6,13 @@ VENV ?= .venv
 VERSIONS ?= 3.11 3.12 3.13
 python := $(VENV)/bin/python
 typed := $(wildcard src tests scripts benchmarks examples docs/conf.py)
+windows := $(wildcard src/vmscope/win32.py src/vmscope/*/_windows.py tests/windows)
 
 export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help setup test matrix freethreaded python314 cpython lint format types bench docs tables demo jdks clean
+.PHONY: help setup test test-windows matrix freethreaded python314 cpython lint format types bench docs tables demo jdks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +22,9 @@ setup: ## build everything into .venv: locked dependencies, the extension, a JDK
 
 test: setup ## the whole test suite; ARGS="-k name" for a part
 	$(python) -m pytest -n 2 $(ARGS)
+
+test-windows: setup ## the Windows suite, on a Windows Python and with a Windows JRE, under Wine
+	@scripts/windows test $(ARGS)
 
 matrix: ## the unit and property tests on each of 3.11, 3.12 and 3.13 that is found
 	@scripts/matrix $(VERSIONS)
@@ -46,6 +50,7 @@ format: setup ## let ruff put things right
 
 types: setup ## mypy, strict, tests included
 	$(python) -m mypy $(typed)
+	$(python) -m mypy --platform win32 --no-warn-unreachable --follow-imports silent $(windows)
 
 bench: ## the benchmarks, as ratios in one run
 	@scripts/setup bench
