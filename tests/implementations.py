@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any
 
@@ -16,7 +17,6 @@ from vmscope.native import (
     gate,
     histogram,
     later,
-    listener,
     locks,
     mirror,
     picture,
@@ -29,11 +29,15 @@ from vmscope.native import (
     walk,
 )
 
-_PARTS = (
+_PARTS: tuple[types.ModuleType, ...] = (
     *(slots, histogram, thread, later, mirror, collector, dispatch),
     *(gate, locks, states, picture, tally, tasks, tracked, census, dump, walk),
-    *(frames, listener),
+    frames,
 )
+if sys.platform != "win32":
+    from vmscope.native import listener
+
+    _PARTS += (listener,)
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",
     **{name: getattr(module, name) for module in _PARTS for name in module.__all__},
