@@ -83,6 +83,12 @@ def at_exit(end: Callable[[], object]) -> None:
     _ends.append(end)
 
 
+def in_child(start: Callable[[], object]) -> None:
+    """Calls it in each forked child. Windows knows none."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=start)
+
+
 def _exit() -> None:
     cancel(wait=False)  # on a busy machine even a thread that ends at once takes its time
     for end in _ends:

@@ -361,8 +361,7 @@ class VirtualMachine:
         if not self._hooked:
             self._hooked = True
             later.at_exit(self.exit)
-            if hasattr(os, "register_at_fork"):  # not on Windows
-                os.register_at_fork(after_in_child=self._after_fork)
+            later.in_child(self._after_fork)
 
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import _thread
 import atexit
-import os
 import sys
 
 from vmscope import flags, later, native
@@ -268,5 +267,4 @@ def _after_fork() -> None:
             _vm.changed()  # threads that were suspended are not there any more
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_after_fork)
+later.in_child(_after_fork)
