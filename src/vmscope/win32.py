@@ -254,6 +254,7 @@ class Descriptor:
 
     def make_mapping(self, file: int, size: int, name: str) -> int:
         """A handle to a new mapping of a file's first `size` bytes. The name must be new."""
+        ctypes.set_last_error(0)  # which a call that succeeds need not touch
         handle: int | None = _CreateFileMapping(file, byref(self._attributes), _PAGE_READWRITE, 0, size, name)
         if handle is None:
             raise _error()

@@ -40,6 +40,7 @@ class Program:
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, **(environment or {})},
+            creationflags=subprocess.CREATE_NO_WINDOW,  # a console of its own, for a Ctrl-C that nobody else gets
         )
         self.pid = self.process.pid
         assert self._line() == "ready"

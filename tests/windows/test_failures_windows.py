@@ -154,6 +154,29 @@ def test_a_thousand_starts_and_stops_keep_no_handle(folder: Path, start_program:
         "    return win32.own_handles()\n"
     )
     program = start_program(code)
-    before = int(program.ask("cycle(20)"))
-    after = int(program.ask("cycle(1000)"))
-    assert after <= before
+    before = program.ask("cycle(20)")
+    assert program.ask("cycle(1000)") == before
+
+
+def test_a_thousand_starts_with_a_failure_each_keep_no_handle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("USERNAME", raising=False)
+    withdraw(publish())
+    injection = Injection(monkeypatch)
+    withdraw(publish())
+    steps = [(name, number) for name, count in injection.calls.items() for number in range(1, count + 1)]
+    assert len(steps) > 20
+    failures = 0
+    gc.collect()
+    injection.arm("", 0)
+    before = win32.own_handles()
+    for cycle in range(1000):
+        injection.arm(*steps[cycle % len(steps)])
+        try:
+            withdraw(publish())
+        except VMScopeError:
+            failures += 1
+        assert injection.failed, steps[cycle % len(steps)]
+    injection.arm("", 0)
+    gc.collect()
+    assert win32.own_handles() == before
+    assert failures > 500

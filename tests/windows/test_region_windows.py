@@ -90,7 +90,9 @@ def test_the_file_is_opened_only_by_who_lets_it_be_removed(folder: Path) -> None
     region = published()
     assert region.file is not None
     with pytest.raises(PermissionError):
-        open(region.file.path, "rb").close()  # Python's does not share the right to delete: Windows error 32
+        open(region.file.path, "rb").close()  # Python's does not share the right to delete
+    sharing_violation = 32
+    assert error_of(win32.flush, region.file.path) == sharing_violation  # which would write
     end(region)
 
 
@@ -131,17 +133,20 @@ def test_a_mapping_of_this_name_is_a_reason_and_leaves_no_file(folder: Path, sta
 
 def test_the_mappings_rights_are_the_three_and_nothing_is_inherited(folder: Path) -> None:
     region = published()
-    rights = rights_of_mapping(NAME)
-    sid = win32.user_sid()
-    assert rights.startswith("D:P(")
-    with win32.Descriptor(_windows.rights_text(sid, _windows._MAPPING)):
-        pass  # what is asked for is a descriptor
-    entries = rights[3:].strip("()").split(")(")
-    assert len(entries) == 3
-    assert entries[0].startswith("A;;")
-    assert [entry.rpartition(";")[2] for entry in entries][1:] == ["BA", "WD"]
-    assert entries[2] == "A;;RC;;;WD"
+    user = win32.user_sid()
+    assert rights_of_mapping(NAME) == f"D:P(A;;CCDCLCSWRPSDRCWDWO;;;{user})(A;;0x1f001f;;;BA)(A;;RC;;;WD)"
     end(region)
+
+
+def test_a_mapping_opens_for_nobody_whom_its_rights_do_not_name(folder: Path) -> None:
+    everyone_reads_the_rights = "D:P(A;;RC;;;WD)"
+    with win32.Descriptor(everyone_reads_the_rights) as rights:
+        file = rights.make_file(str(folder / "file"))
+        win32.write(file, bytes(4096))
+        mapping = rights.make_mapping(file, 4096, "vmscope_closed")
+    assert error_of(win32.open_mapping, "vmscope_closed") == win32.ERROR_ACCESS_DENIED
+    win32.close(mapping)
+    win32.close(file)
 
 
 def test_what_is_asked_for_is_what_the_table_says() -> None:
@@ -300,7 +305,9 @@ def test_what_ended_vms_left_goes_and_what_lives_stays(folder: Path, start_progr
 
 # -- how they go ----------------------------------------------------------------------------------
 
-ENDINGS = ["sys.exit(3)", "os._exit(3)", "os.abort()", "os.kill(os.getpid(), 9)", "vmscope.stop()"]
+# os.kill is TerminateProcess. ExitProcess is what Windows calls when a console is closed, or a user logs off.
+EXIT_PROCESS = "__import__('ctypes').windll.kernel32.ExitProcess(3)"
+ENDINGS = ["sys.exit(3)", "os._exit(3)", "os.abort()", "os.kill(os.getpid(), 9)", EXIT_PROCESS, "vmscope.stop()"]
 
 
 @pytest.mark.parametrize("ending", ["end of input", "kill", *ENDINGS])
@@ -327,11 +334,14 @@ def test_file_and_name_are_gone_whatever_ends_the_process(
 
 
 def test_ctrl_c_ends_it_in_order(folder: Path, start_program: StartProgram) -> None:
-    program = start_program()
+    program = start_program("vmscope.start()\nimport atexit\natexit.register(print, 'in order', flush=True)")
     path = program.ask("vmscope.status().path")
-    program.send("__import__('signal').raise_signal(2)")
-    assert program.process.wait(30) != 0
-    wait_for(lambda: not os.path.exists(path), f"{path} is still there")
+    program.send("__import__('ctypes').windll.kernel32.GenerateConsoleCtrlEvent(0, 0), __import__('time').sleep(30)")
+    control_c_exit = 0xC000013A
+    assert program.process.wait(30) == control_c_exit
+    assert program.process.stdout is not None
+    assert program.process.stdout.read() == "in order\n"
+    assert not os.path.exists(path)
 
 
 def test_a_reader_keeps_the_file_and_not_the_name(folder: Path, start_program: StartProgram) -> None:

@@ -105,8 +105,11 @@ def _close(handles: tuple[int, ...], path: str) -> None:
             win32.close(handle)
         except OSError as error:
             failed = error
-    if failed is not None:
-        raise failure(f"cannot close {path}", failed, path) from failed
+    try:
+        if failed is not None:
+            raise failure(f"cannot close {path}", failed, path) from failed
+    finally:
+        failed = None  # whose traceback has this frame: a cycle, which would keep the view
 
 
 # -- names ----------------------------------------------------------------------------------------
