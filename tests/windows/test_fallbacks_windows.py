@@ -59,7 +59,7 @@ def tried(*options, failing="", **environment):
 class Outcome(NamedTuple):
     path: str | None
     reason: str
-    count: int
+    counted: int
     said: list[str]
 
 
@@ -75,7 +75,7 @@ def tried(program: Program, *options: str, **environment: str) -> Outcome:
     before = int(program.ask("count.value"))
     arguments = ", ".join([*map(repr, options), *(f"{name}={value!r}" for name, value in environment.items())])
     outcome = Outcome(*ast.literal_eval(program.ask(f"tried({arguments})")))
-    assert outcome.count == before + 1
+    assert outcome.counted == before + 1
     return outcome
 
 

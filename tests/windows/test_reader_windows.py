@@ -27,6 +27,7 @@ def test_a_region_is_read_by_pid_and_follows_its_program(start_program: StartPro
         assert (found.pid, found.kind, found.main, found.state) == (program.pid, "CPython", "-c", "live")
         assert found.vm_arguments == "-Dkey=value"
         assert found.user == win32.user_name()
+        wait_for(lambda: found.values().get("shop.sales") == 0, "the counter does not come")
         assert found.counters["shop.sales"].value == 0
         program.ask("count.add(7)")
         wait_for(lambda: found.counters["shop.sales"].value == 7, "the counter does not move")
