@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from errno import EADDRINUSE
+
 from vmscope import native
 from vmscope.counters.kinds import Counter
 from vmscope.counters.registry import REGISTRY
@@ -60,3 +62,12 @@ class Status:
 
     def __repr__(self) -> str:
         return " ".join(["<vmscope.Status", *(f"{name}={getattr(self, name)!r}" for name in self.__slots__)]) + ">"
+
+
+def why_no_socket(error: Exception, path: str) -> str:
+    """What `attach_reason` says where the listener could not be opened with this error."""
+    if not isinstance(error, OSError):
+        return str(error) or "no memory for the listener"
+    if error.errno == EADDRINUSE:
+        return f"{path} is in use by another VM of the same pid, as in a container that shares the folder"
+    return f"cannot make {path}: {error.strerror}"

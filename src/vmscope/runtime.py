@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from _thread import RLock
-from errno import EADDRINUSE
 
 from vmscope import __version__, later, native
 from vmscope import flags as vm_flags
@@ -192,7 +191,9 @@ class VirtualMachine:
         try:
             listener.open(os.fsencode(path), os.fsencode(f"{path}.tmp"))
         except (OSError, MemoryError, RuntimeError) as error:
-            self.attach_reason = _why_no_socket(error, path)
+            from vmscope.overview import why_no_socket
+
+            self.attach_reason = why_no_socket(error, path)
             self._log("debug", "no socket to attach to: %s", self.attach_reason)
             return
         self.listener, self.attach_path = listener, path
@@ -426,14 +427,6 @@ class VirtualMachine:
 
 def _nothing() -> None:
     pass
-
-
-def _why_no_socket(error: Exception, path: str) -> str:
-    if not isinstance(error, OSError):
-        return str(error) or "no memory for the listener"
-    if error.errno == EADDRINUSE:
-        return f"{path} is in use by another VM of the same pid, as in a container that shares the folder"
-    return f"cannot make {path}: {error.strerror}"
 
 
 def _serve(call: native.Call) -> Iterator[None]:
