@@ -1,10 +1,16 @@
-"""Writes src/vmscope/native/jni/jvmti_slots.h: the table of a jvmtiEnv's functions, out of the table in the code."""
+"""Writes src/vmscope/native/jni/jvmti_slots.h: the table of a jvmtiEnv's functions, out of the table in the code.
+
+With --check it only sees whether what stands there is that.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+from vmscope.tool.codes import Error, Version
 from vmscope.tool.functions import BY_METHOD, SLOTS, Function, Parameter
+from vmscope.tool.jni.extensions import EXTENSIONS
 
 HEADER = Path(__file__).parents[1] / "src/vmscope/native/jni/jvmti_slots.h"
 
@@ -12,7 +18,15 @@ HEADER = Path(__file__).parents[1] / "src/vmscope/native/jni/jvmti_slots.h"
 IN_C = {
     46: "jni_allocate",
     47: "jni_deallocate",
+    88: "jni_get_version_number",
+    89: "jni_get_capabilities",
+    120: "jni_set_function_table",
+    121: "jni_get_function_table",
+    128: "jni_get_error_name",
+    129: "jni_get_jlocation_format",
     133: "jni_get_phase",
+    138: "jni_get_timer_info",
+    139: "jni_get_time",
     147: "jni_get_storage",
     148: "jni_set_storage",
 }
@@ -34,24 +48,38 @@ POINTER = ("l", "const void *")
 
 
 def main() -> None:
-    HEADER.write_text(text(), encoding="utf-8")
+    if "--check" not in sys.argv[1:]:
+        HEADER.write_text(text(), encoding="utf-8")
+    elif HEADER.read_text(encoding="utf-8") != text():
+        sys.exit(f"{HEADER.name} is not what the code says: make tables")
 
 
 def text() -> str:
     by_slot = {function.slot: function for function in BY_METHOD.values()}
+    forwarded = [function for slot, function in sorted(by_slot.items()) if slot not in IN_C]
     lines = [
-        "/* Made by scripts/jvmti_slots.py from tool/functions.py. */",
+        "/* Made by scripts/jvmti_slots.py from tool/functions.py and tool/codes.py. */",
         "",
-        *(line for slot, function in sorted(by_slot.items()) if slot not in IN_C for line in definition(function)),
+        *(line for function in (*forwarded, *(each.row for each in EXTENSIONS)) for line in definition(function)),
         "const void *const jvmti_functions[JVMTI_SLOTS] = {",
         *(f"    [{slot - 1}] = {name(slot, by_slot)}," for slot in range(1, SLOTS + 1)),
+        "};",
+        "",
+        "const void *const jvmti_extensions[JVMTI_EXTENSIONS] = {",
+        *(f"    [{each.row.slot - SLOTS - 1}] = slot_{each.row.slot}," for each in EXTENSIONS),
+        "};",
+        "",
+        f"const int32_t jvmti_version_number = {int(Version.CURRENT):#x};",
+        "",
+        "const char *const jvmti_error_names[JVMTI_ERRORS] = {",
+        *(f'    [{error:d}] = "JVMTI_ERROR_{error.name}",' for error in Error),
         "};",
     ]
     return "\n".join(lines) + "\n"
 
 
 def name(slot: int, by_slot: dict[int, Function]) -> str:
-    return IN_C.get(slot) or (f"slot_{slot}" if slot in by_slot else "reserved")
+    return IN_C.get(slot) or (f"slot_{slot}" if slot in by_slot else "NULL")
 
 
 def definition(function: Function) -> list[str]:

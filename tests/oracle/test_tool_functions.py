@@ -21,7 +21,6 @@ from vmscope.tool.functions import BY_METHOD, SINCE, Function, Parameter
 BARE, CAPABLE, DISPOSED = range(3)
 PHASES = ((Phase.ONLOAD, ""), (Phase.START, "S"), (Phase.LIVE, "L"))
 ZERO_IS_RIGHT = {"count", "int", "long", "float", "double", "bool", "location", "mode", "verbose", "error", "filter"}
-POINTERS_LAST = {"StopThread", "GetThreadCpuTime"}  # these two look at the thread before all else, in 17 and 25
 THREAD_FIRST = 17
 
 
@@ -33,8 +32,7 @@ def expected(function: Function, phase: Phase, environment: int, wrong: bool) ->
         return 116
     if function.capability is not None and environment == BARE:
         return 99
-    parameters = function.parameters if function.name in POINTERS_LAST else function.in_order()
-    for parameter in parameters:
+    for parameter in function.in_order():
         right = parameter.nullable or (parameter.type in ZERO_IS_RIGHT and not parameter.array)
         if parameter.direction == "*":
             right = parameter.nullable

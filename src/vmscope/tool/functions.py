@@ -67,7 +67,8 @@ TYPES: dict[str, tuple[str, int]] = {
     "extension_function": ("jvmtiExtensionFunctionInfo", 0),
     "extension_event": ("jvmtiExtensionEventInfo", 0),
 }  # fmt: skip
-LATE = frozenset(("thread", "group", "object", "module", "service"))  # looked at when all other parameters have been
+LATE = frozenset(("thread", "group", "object", "module", "service", "filter"))  # looked at when all others have been
+THREAD_FIRST = frozenset(("GetThreadCpuTime",))  # but for these
 
 Row = tuple[int, str, Phases, int | None, str, tuple[int, ...]]
 LOCAL = "thread:thread? depth:count slot:int"
@@ -296,6 +297,8 @@ class Function:
 
     def in_order(self) -> list[Parameter]:
         """The parameters as they are checked: from left to right, but objects other than classes last."""
+        if self.name in THREAD_FIRST:
+            return [*self.parameters]
         return sorted(self.parameters, key=lambda parameter: parameter.direction != "*" and parameter.type in LATE)
 
 

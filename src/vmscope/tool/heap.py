@@ -145,9 +145,7 @@ class Heap(Tagging):
 
         CPython: as follow_references.
         """
-        for callback in (heap_root_callback, stack_ref_callback, object_ref_callback):
-            if callback is not None:
-                report = self._old_report(heap_root_callback, stack_ref_callback, object_ref_callback, user_data)
+        report = self._old_report(heap_root_callback, stack_ref_callback, object_ref_callback, user_data)
         Walk(self.tags, report).from_roots()
 
     @function

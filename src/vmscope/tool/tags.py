@@ -94,20 +94,20 @@ class Tags:
 class Tag:
     """An object's tag as a heap callback is given it: `value` can be read and set."""
 
-    __slots__ = ("_tags", "_thing")
+    __slots__ = ("_tags", "thing")
 
     def __init__(self, tags: Tags, thing: object) -> None:
         self._tags = tags
-        self._thing = thing
+        self.thing = thing
 
     @property
     def value(self) -> int:
-        return self._tags.get(self._thing)
+        return self._tags.get(self.thing)
 
     @value.setter
     def value(self, tag: int) -> None:
         check(tag)
-        self._tags.set(self._thing, tag)
+        self._tags.set(self.thing, tag)
 
     def __repr__(self) -> str:
         return f"<Tag {self.value}>"

@@ -35,7 +35,12 @@ enum {
     OBJECT_FREE = 83,
     VM_OBJECT_ALLOC = 84,
     SAMPLED_OBJECT_ALLOC = 86,
-    LAST_EVENT = 88,
+    RESUME = 100, /* extension events */
+    YIELD = 101,
+    CALL_C = 102,
+    RETURN_C = 103,
+    RAISE_C = 104,
+    LAST_EVENT = RAISE_C,
 };
 
 #define FIRST_EVENT VM_INIT
@@ -72,6 +77,11 @@ static const char *const kinds[LAST_EVENT + 1] = {
     [OBJECT_FREE] = "l",
     [VM_OBJECT_ALLOC] = "oool",
     [SAMPLED_OBJECT_ALLOC] = "oool",
+    [RESUME] = "oml",
+    [YIELD] = "omlo",
+    [CALL_C] = "omlo",
+    [RETURN_C] = "omlo",
+    [RAISE_C] = "omlo",
 };
 
 /* Those that come in the middle of what Python does; the agent may call few functions there. */
@@ -85,7 +95,7 @@ static int
 keeps_gil(int event)
 {
     return without_python(event) || event == METHOD_ENTRY || event == METHOD_EXIT || event == SINGLE_STEP ||
-           event == VM_OBJECT_ALLOC || event == SAMPLED_OBJECT_ALLOC;
+           event == VM_OBJECT_ALLOC || event == SAMPLED_OBJECT_ALLOC || event >= RESUME;
 }
 
 typedef struct {
@@ -187,6 +197,15 @@ call(const Callback *self, Native *native, const Value *v)
         break;
     case OBJECT_FREE:
         CALL((P, int64_t), e, v[0].j);
+        break;
+    case RESUME: /* their type in jvmti.h is that of a function with more arguments than it names */
+        CALL((P, ...), e, native, v[0].l, v[1].l, v[2].j);
+        break;
+    case YIELD:
+    case CALL_C:
+    case RETURN_C:
+    case RAISE_C:
+        CALL((P, ...), e, native, v[0].l, v[1].l, v[2].j, v[3].l);
         break;
     case RESOURCE_EXHAUSTED:
         CALL((P, P, int32_t, const void *, P), e, native, (int32_t)v[0].j, NULL, v[1].l);

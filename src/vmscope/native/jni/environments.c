@@ -3,8 +3,10 @@
 
 PyObject *jni_machine;
 
-static uint16_t allowed[JVMTI_SLOTS + 1]; /* phases by bit */
-static int8_t needed[JVMTI_SLOTS + 1];    /* capability, or -1 */
+#define LAST_SLOT (JVMTI_SLOTS + JVMTI_EXTENSIONS)
+
+static uint16_t allowed[LAST_SLOT + 1]; /* phases by bit */
+static int8_t needed[LAST_SLOT + 1];    /* capability, or -1 */
 
 int
 jni_enter(Environment *environment, int slot, int needs_python)
@@ -134,13 +136,23 @@ py_define(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "iii", &slot, &phases, &capability)) {
         return NULL;
     }
-    if (slot < 1 || slot > JVMTI_SLOTS) {
+    if (slot < 1 || slot > LAST_SLOT) {
         PyErr_SetString(PyExc_ValueError, "no such slot");
         return NULL;
     }
     allowed[slot] = (uint16_t)phases;
     needed[slot] = (int8_t)capability;
     Py_RETURN_NONE;
+}
+
+static PyObject *
+py_extension(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    long slot = PyLong_AsLong(number);
+    if (slot <= JVMTI_SLOTS || slot > LAST_SLOT) {
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "no extension has the slot %ld", slot);
+    }
+    return PyLong_FromVoidPtr((void *)jvmti_extensions[slot - JVMTI_SLOTS - 1]);
 }
 
 static PyObject *
@@ -153,6 +165,7 @@ py_start(PyObject *Py_UNUSED(module), PyObject *machine)
 static PyMethodDef functions[] = {
     {"start", py_start, METH_O, "start(machine) -> int: the JavaVM's address; `machine` serves calls from now on."},
     {"define", py_define, METH_VARARGS, "define(slot, phases, capability): what a function asks for; -1: none."},
+    {"extension", py_extension, METH_O, "extension(slot) -> int: the address of a function behind the table's end."},
     {"environment", py_environment, METH_O, "environment(environment) -> int: a jvmtiEnv's address, for good."},
     {"update", py_update, METH_VARARGS, "update(address, phase, held, disposed): how an environment is now."},
     {NULL, NULL, 0, NULL},
@@ -161,7 +174,7 @@ static PyMethodDef functions[] = {
 int
 jni_add_environments(PyObject *module)
 {
-    for (int slot = 0; slot <= JVMTI_SLOTS; slot++) {
+    for (int slot = 0; slot <= LAST_SLOT; slot++) {
         needed[slot] = -1;
     }
     return PyModule_AddFunctions(module, functions);

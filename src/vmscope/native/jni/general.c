@@ -2,7 +2,11 @@
 #include "general.h"
 
 #include <time.h>
-#include <unistd.h>
+
+#define CAPABILITY_BYTES 6 /* 45 bits */
+#define JNI_10_SLOTS 234
+
+enum { FORMAT_OTHER = 0, TIMER_ELAPSED = 32 };
 
 #define CHECK(slot)                                                                                                    \
     do {                                                                                                               \
@@ -40,6 +44,94 @@ jni_deallocate(Environment *environment, unsigned char *memory)
 {
     CHECK(47);
     free(memory);
+    return ERROR_NONE;
+}
+
+int32_t
+jni_get_version_number(Environment *environment, int32_t *version)
+{
+    CHECK(88);
+    POINTER(version);
+    *version = jvmti_version_number;
+    return ERROR_NONE;
+}
+
+/* The bytes behind those that have bits stay as they are. */
+int32_t
+jni_get_capabilities(Environment *environment, void *capabilities)
+{
+    CHECK(89);
+    POINTER(capabilities);
+    uint64_t held = atomic_load_explicit(&environment->held, memory_order_relaxed);
+    memcpy(capabilities, &held, CAPABILITY_BYTES); /* little-endian, as the ABI's bit fields are */
+    return ERROR_NONE;
+}
+
+/* The table is copied into the one that all threads use, but for what came after the version that GetVersion tells: an
+ * agent's own table may end there. */
+int32_t
+jni_set_function_table(Environment *environment, const void *const *table)
+{
+    CHECK(120);
+    POINTER(table);
+    for (size_t i = 0; i < JNI_10_SLOTS; i++) {
+        __atomic_store_n(&jni_functions[i], table[i], __ATOMIC_RELAXED);
+    }
+    return ERROR_NONE;
+}
+
+int32_t
+jni_get_function_table(Environment *environment, void ***table)
+{
+    CHECK(121);
+    POINTER(table);
+    void **copy = malloc(sizeof jni_functions);
+    if (copy == NULL) {
+        return ERROR_OUT_OF_MEMORY;
+    }
+    memcpy(copy, jni_functions, sizeof jni_functions);
+    *table = copy;
+    return ERROR_NONE;
+}
+
+int32_t
+jni_get_error_name(Environment *environment, int32_t error, char **name)
+{
+    CHECK(128);
+    POINTER(name);
+    if (error < 0 || error >= JVMTI_ERRORS || jvmti_error_names[error] == NULL) {
+        return ERROR_ILLEGAL_ARGUMENT;
+    }
+    *name = strdup(jvmti_error_names[error]);
+    return *name == NULL ? ERROR_OUT_OF_MEMORY : ERROR_NONE;
+}
+
+int32_t
+jni_get_jlocation_format(Environment *environment, int32_t *format)
+{
+    CHECK(129);
+    POINTER(format);
+    *format = FORMAT_OTHER;
+    return ERROR_NONE;
+}
+
+int32_t
+jni_get_timer_info(Environment *environment, TimerInfo *info)
+{
+    CHECK(138);
+    POINTER(info);
+    *info = (TimerInfo){.max_value = INT64_MAX, .kind = TIMER_ELAPSED};
+    return ERROR_NONE;
+}
+
+int32_t
+jni_get_time(Environment *environment, int64_t *nanoseconds)
+{
+    CHECK(139);
+    POINTER(nanoseconds);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now); /* time.perf_counter_ns's */
+    *nanoseconds = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
     return ERROR_NONE;
 }
 

@@ -9,6 +9,7 @@
 #include "../native.h"
 
 #define JVMTI_SLOTS 156
+#define JVMTI_EXTENSIONS 2 /* functions over those, with numbers behind them */
 #define JNI_SLOTS 236 /* JDK 25's; 17 has the first 234 */
 
 /* JVM TI's errors that are decided here; all others come from the interface's own functions. */
@@ -111,6 +112,7 @@ int32_t jni_forward(Environment *environment, int slot, int count, const Value *
 
 extern PyObject *jni_machine; /* what serves calls, set by start(); NULL before */
 extern const void *const jvmti_functions[JVMTI_SLOTS];
+extern const void *const jvmti_extensions[JVMTI_EXTENSIONS];
 extern const void *jni_functions[JNI_SLOTS];
 extern const void *const *jni_java_vm; /* a JavaVM: a pointer to the table */
 
@@ -120,6 +122,7 @@ void jni_report(const char *format, ...); /* with the GIL, as PyErr_Format: goes
 int jni_add_handles(PyObject *module);
 int jni_add_environments(PyObject *module);
 int jni_add_callbacks(PyObject *module);
+int jni_add_heap_callbacks(PyObject *module);
 int jni_add_memory(PyObject *module);
 int jni_add_library(PyObject *module);
 

@@ -1,4 +1,4 @@
-/* Made by scripts/jvmti_slots.py from tool/functions.py. */
+/* Made by scripts/jvmti_slots.py from tool/functions.py and tool/codes.py. */
 
 static int32_t /* SetEventNotificationMode */
 slot_2(Environment *environment, int32_t a, int32_t b, const void *c)
@@ -588,20 +588,6 @@ slot_87(Environment *environment, int32_t a, const void *b)
     return jni_forward(environment, 87, 2, values, "ip");
 }
 
-static int32_t /* GetVersionNumber */
-slot_88(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 88, 1, values, "p");
-}
-
-static int32_t /* GetCapabilities */
-slot_89(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 89, 1, values, "p");
-}
-
 static int32_t /* GetSourceDebugExtension */
 slot_90(Environment *environment, const void *a, const void *b)
 {
@@ -790,20 +776,6 @@ slot_119(Environment *environment, int32_t a, const void *b)
     return jni_forward(environment, 119, 2, values, "ip");
 }
 
-static int32_t /* SetJNIFunctionTable */
-slot_120(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 120, 1, values, "p");
-}
-
-static int32_t /* GetJNIFunctionTable */
-slot_121(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 121, 1, values, "p");
-}
-
 static int32_t /* SetEventCallbacks */
 slot_122(Environment *environment, const void *a, int32_t b)
 {
@@ -843,20 +815,6 @@ static int32_t /* DisposeEnvironment */
 slot_127(Environment *environment)
 {
     return jni_forward(environment, 127, 0, NULL, "");
-}
-
-static int32_t /* GetErrorName */
-slot_128(Environment *environment, int32_t a, const void *b)
-{
-    const Value values[] = {{.i = a}, {.l = (void *)b}};
-    return jni_forward(environment, 128, 2, values, "ip");
-}
-
-static int32_t /* GetJLocationFormat */
-slot_129(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 129, 1, values, "p");
 }
 
 static int32_t /* GetSystemProperties */
@@ -906,20 +864,6 @@ slot_137(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
     return jni_forward(environment, 137, 2, values, "pp");
-}
-
-static int32_t /* GetTimerInfo */
-slot_138(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 138, 1, values, "p");
-}
-
-static int32_t /* GetTime */
-slot_139(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 139, 1, values, "p");
 }
 
 static int32_t /* GetPotentialCapabilities */
@@ -1020,8 +964,22 @@ slot_156(Environment *environment, int32_t a)
     return jni_forward(environment, 156, 1, values, "i");
 }
 
+static int32_t /* GetCapabilityHolders */
+slot_157(Environment *environment, int32_t a, const void *b, const void *c)
+{
+    const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 157, 3, values, "ipp");
+}
+
+static int32_t /* GetDerivedFlags */
+slot_158(Environment *environment, const void *a, const void *b, const void *c)
+{
+    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
+    return jni_forward(environment, 158, 3, values, "ppp");
+}
+
 const void *const jvmti_functions[JVMTI_SLOTS] = {
-    [0] = reserved,
+    [0] = NULL,
     [1] = slot_2,
     [2] = slot_3,
     [3] = slot_4,
@@ -1108,8 +1066,8 @@ const void *const jvmti_functions[JVMTI_SLOTS] = {
     [84] = slot_85,
     [85] = slot_86,
     [86] = slot_87,
-    [87] = slot_88,
-    [88] = slot_89,
+    [87] = jni_get_version_number,
+    [88] = jni_get_capabilities,
     [89] = slot_90,
     [90] = slot_91,
     [91] = slot_92,
@@ -1125,7 +1083,7 @@ const void *const jvmti_functions[JVMTI_SLOTS] = {
     [101] = slot_102,
     [102] = slot_103,
     [103] = slot_104,
-    [104] = reserved,
+    [104] = NULL,
     [105] = slot_106,
     [106] = slot_107,
     [107] = slot_108,
@@ -1133,23 +1091,23 @@ const void *const jvmti_functions[JVMTI_SLOTS] = {
     [109] = slot_110,
     [110] = slot_111,
     [111] = slot_112,
-    [112] = reserved,
+    [112] = NULL,
     [113] = slot_114,
     [114] = slot_115,
     [115] = slot_116,
-    [116] = reserved,
+    [116] = NULL,
     [117] = slot_118,
     [118] = slot_119,
-    [119] = slot_120,
-    [120] = slot_121,
+    [119] = jni_set_function_table,
+    [120] = jni_get_function_table,
     [121] = slot_122,
     [122] = slot_123,
     [123] = slot_124,
     [124] = slot_125,
     [125] = slot_126,
     [126] = slot_127,
-    [127] = slot_128,
-    [128] = slot_129,
+    [127] = jni_get_error_name,
+    [128] = jni_get_jlocation_format,
     [129] = slot_130,
     [130] = slot_131,
     [131] = slot_132,
@@ -1158,10 +1116,10 @@ const void *const jvmti_functions[JVMTI_SLOTS] = {
     [134] = slot_135,
     [135] = slot_136,
     [136] = slot_137,
-    [137] = slot_138,
-    [138] = slot_139,
+    [137] = jni_get_timer_info,
+    [138] = jni_get_time,
     [139] = slot_140,
-    [140] = reserved,
+    [140] = NULL,
     [141] = slot_142,
     [142] = slot_143,
     [143] = slot_144,
@@ -1177,4 +1135,67 @@ const void *const jvmti_functions[JVMTI_SLOTS] = {
     [153] = slot_154,
     [154] = slot_155,
     [155] = slot_156,
+};
+
+const void *const jvmti_extensions[JVMTI_EXTENSIONS] = {
+    [0] = slot_157,
+    [1] = slot_158,
+};
+
+const int32_t jvmti_version_number = 0x30190000;
+
+const char *const jvmti_error_names[JVMTI_ERRORS] = {
+    [0] = "JVMTI_ERROR_NONE",
+    [10] = "JVMTI_ERROR_INVALID_THREAD",
+    [11] = "JVMTI_ERROR_INVALID_THREAD_GROUP",
+    [12] = "JVMTI_ERROR_INVALID_PRIORITY",
+    [13] = "JVMTI_ERROR_THREAD_NOT_SUSPENDED",
+    [14] = "JVMTI_ERROR_THREAD_SUSPENDED",
+    [15] = "JVMTI_ERROR_THREAD_NOT_ALIVE",
+    [20] = "JVMTI_ERROR_INVALID_OBJECT",
+    [21] = "JVMTI_ERROR_INVALID_CLASS",
+    [22] = "JVMTI_ERROR_CLASS_NOT_PREPARED",
+    [23] = "JVMTI_ERROR_INVALID_METHODID",
+    [24] = "JVMTI_ERROR_INVALID_LOCATION",
+    [25] = "JVMTI_ERROR_INVALID_FIELDID",
+    [26] = "JVMTI_ERROR_INVALID_MODULE",
+    [31] = "JVMTI_ERROR_NO_MORE_FRAMES",
+    [32] = "JVMTI_ERROR_OPAQUE_FRAME",
+    [34] = "JVMTI_ERROR_TYPE_MISMATCH",
+    [35] = "JVMTI_ERROR_INVALID_SLOT",
+    [40] = "JVMTI_ERROR_DUPLICATE",
+    [41] = "JVMTI_ERROR_NOT_FOUND",
+    [50] = "JVMTI_ERROR_INVALID_MONITOR",
+    [51] = "JVMTI_ERROR_NOT_MONITOR_OWNER",
+    [52] = "JVMTI_ERROR_INTERRUPT",
+    [60] = "JVMTI_ERROR_INVALID_CLASS_FORMAT",
+    [61] = "JVMTI_ERROR_CIRCULAR_CLASS_DEFINITION",
+    [62] = "JVMTI_ERROR_FAILS_VERIFICATION",
+    [63] = "JVMTI_ERROR_UNSUPPORTED_REDEFINITION_METHOD_ADDED",
+    [64] = "JVMTI_ERROR_UNSUPPORTED_REDEFINITION_SCHEMA_CHANGED",
+    [65] = "JVMTI_ERROR_INVALID_TYPESTATE",
+    [66] = "JVMTI_ERROR_UNSUPPORTED_REDEFINITION_HIERARCHY_CHANGED",
+    [67] = "JVMTI_ERROR_UNSUPPORTED_REDEFINITION_METHOD_DELETED",
+    [68] = "JVMTI_ERROR_UNSUPPORTED_VERSION",
+    [69] = "JVMTI_ERROR_NAMES_DONT_MATCH",
+    [70] = "JVMTI_ERROR_UNSUPPORTED_REDEFINITION_CLASS_MODIFIERS_CHANGED",
+    [71] = "JVMTI_ERROR_UNSUPPORTED_REDEFINITION_METHOD_MODIFIERS_CHANGED",
+    [72] = "JVMTI_ERROR_UNSUPPORTED_REDEFINITION_CLASS_ATTRIBUTE_CHANGED",
+    [73] = "JVMTI_ERROR_UNSUPPORTED_OPERATION",
+    [79] = "JVMTI_ERROR_UNMODIFIABLE_CLASS",
+    [80] = "JVMTI_ERROR_UNMODIFIABLE_MODULE",
+    [98] = "JVMTI_ERROR_NOT_AVAILABLE",
+    [99] = "JVMTI_ERROR_MUST_POSSESS_CAPABILITY",
+    [100] = "JVMTI_ERROR_NULL_POINTER",
+    [101] = "JVMTI_ERROR_ABSENT_INFORMATION",
+    [102] = "JVMTI_ERROR_INVALID_EVENT_TYPE",
+    [103] = "JVMTI_ERROR_ILLEGAL_ARGUMENT",
+    [104] = "JVMTI_ERROR_NATIVE_METHOD",
+    [106] = "JVMTI_ERROR_CLASS_LOADER_UNSUPPORTED",
+    [110] = "JVMTI_ERROR_OUT_OF_MEMORY",
+    [111] = "JVMTI_ERROR_ACCESS_DENIED",
+    [112] = "JVMTI_ERROR_WRONG_PHASE",
+    [113] = "JVMTI_ERROR_INTERNAL",
+    [115] = "JVMTI_ERROR_UNATTACHED_THREAD",
+    [116] = "JVMTI_ERROR_INVALID_ENVIRONMENT",
 };

@@ -7,13 +7,18 @@ from vmscope.errors import AgentError
 from vmscope.tool import reports
 from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
 from vmscope.tool.functions import BY_METHOD
+from vmscope.tool.jni.extensions import EXTENSIONS
 from vmscope.tool.jni.marshal import Call, calls_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from vmscope.native import Jni
     from vmscope.tool.environment import Environment
     from vmscope.tool.host import Host
+
+    Class = type | ModuleType
 
 # The versions of JNI that GetEnv gives a JNIEnv for, and its answers when there is none
 JNI_VERSIONS = frozenset((0x10001, 0x10002, 0x10004, 0x10006, 0x10008, 0x90000, 0xA0000, 0x130000, 0x140000, 0x150000))
@@ -31,9 +36,9 @@ class Machine:
         self.java_vm = jni.start(self)
         self._calls: dict[int, Call] = calls_of(self)
         self._environments: dict[Environment, int] = {}
-        self._field_ids: dict[tuple[type, str], int] = {}
-        self._fields: list[tuple[type, str]] = []
-        for row in BY_METHOD.values():
+        self._field_ids: dict[tuple[Class, str], int] = {}
+        self._fields: list[tuple[Class, str]] = []
+        for row in (*BY_METHOD.values(), *(known.row for known in EXTENSIONS)):
             jni.define(row.slot, row.phases, -1 if row.capability is None else row.capability)
         host.add_mechanism(self)
 
@@ -84,7 +89,7 @@ class Machine:
             self.update(self.host)
         return known
 
-    def field_id(self, klass: type, name: str) -> int:
+    def field_id(self, klass: Class, name: str) -> int:
         """The same each time. It is no address: a foreign one is found out."""
         known = self._field_ids.get((klass, name))
         if known is None:
@@ -92,7 +97,7 @@ class Machine:
             known = self._field_ids[klass, name] = len(self._fields) << 3 | 6
         return known
 
-    def field(self, number: int) -> tuple[type, str] | None:
+    def field(self, number: int) -> tuple[Class, str] | None:
         """What a field id names; None for what is none."""
         place = number >> 3
         return self._fields[place - 1] if number & 7 == 6 and 0 < place <= len(self._fields) else None

@@ -6,20 +6,31 @@ the JVM's order, so that of several wrong ones the same is told as there.
 
 from __future__ import annotations
 
+from functools import partial
+from types import ModuleType
+
+from vmscope.tool import calls
+from vmscope.tool.anatomy import is_a
+from vmscope.tool.environment import Environment
 from vmscope.tool.errors import ERRORS, IllegalArgument, NullPointer
 from vmscope.tool.functions import BY_METHOD, STRUCTS
-from vmscope.tool.jni import structs, values
+from vmscope.tool.jni import classes, extensions, functions, structs, values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.tool.environment import Environment
+    from collections.abc import Callable
+    from typing import Any
+
     from vmscope.tool.functions import Function, Parameter
     from vmscope.tool.jni.machine import Machine
+
+    Arguments = tuple[int | float, ...]
 
 
 def calls_of(machine: Machine) -> dict[int, Call]:
     """By slot."""
-    return {row.slot: Call(machine, row) for row in BY_METHOD.values()}
+    rows = [*BY_METHOD.values(), *(known.row for known in extensions.EXTENSIONS)]
+    return {row.slot: Call(machine, row) for row in rows}
 
 
 class Call:
@@ -28,22 +39,25 @@ class Call:
     def __init__(self, machine: Machine, row: Function) -> None:
         self.machine = machine
         self.row = row
-        steps = list(enumerate(row.parameters))
-        order = {parameter.name: place for place, parameter in enumerate(row.in_order())}
-        self._steps = sorted(steps, key=lambda step: order[step[1].name])
-        self._inputs = [parameter.name for _, parameter in steps if not parameter.direction]
-        self._length_at = next((place for place, parameter in steps if parameter.direction == "#"), None)
+        places = {parameter.name: place for place, parameter in enumerate(row.parameters)}
+        self._steps = [(places[each.name], each, looker(row, each)) for each in row.in_order()]
+        self._inputs = [parameter.name for parameter in row.parameters if not parameter.direction]
+        self._length_at = next((places[each.name] for each in row.parameters if each.direction == "#"), None)
+        self._classes = [each.name for each in row.parameters if not each.direction and each.type == "class"]
         counted = counts(row)
         self._results = [
             (place, parameter, counted.get(place))
-            for place, parameter in steps
+            for place, parameter in enumerate(row.parameters)
             if parameter.direction == "*" and place not in counted.values()
         ]
+        self._body = body(machine, row)
+        self._of_module = classes.OF_MODULE.get(row.method)
 
-    def __call__(self, environment: Environment, arguments: tuple[int | float, ...]) -> None:
-        given: dict[str, object] = {}
+    def __call__(self, environment: Environment, arguments: Arguments) -> None:
+        calls.enter(environment, self.row)
         length = 0 if self._length_at is None else int(arguments[self._length_at])
-        for place, parameter in self._steps:
+        given: dict[str, object] = {}
+        for place, parameter, look_at in self._steps:
             argument = arguments[place]
             if parameter.direction == "*":
                 if argument == 0 and not parameter.nullable:
@@ -52,31 +66,70 @@ class Call:
                 if length < 0:
                     raise IllegalArgument(f"{self.row.name}: {parameter.name} is {length}")
             else:
-                given[parameter.name] = self._read(environment, parameter, argument, length)
-        result = getattr(environment, self.row.method)(*(given[name] for name in self._inputs))
-        self._write(result, arguments)
+                value = given[parameter.name] = self._read(environment, parameter, argument, length)
+                look_at(value)
+        body = self._body
+        if self._of_module is not None and any(is_a(given[name], ModuleType) for name in self._classes):
+            body = self._of_module
+        result = body(environment, *[given[name] for name in self._inputs])
+        if self._results:
+            self._write(result, arguments, given.get("klass"))
 
     def _read(self, environment: Environment, parameter: Parameter, argument: int | float, length: int) -> object:
-        if argument == 0 and (parameter.array or parameter.type not in values.SCALARS):
+        by_pointer = parameter.array or (parameter.type not in values.SCALARS and parameter.type != "bool")
+        if argument == 0 and by_pointer:
             if parameter.nullable:
                 return None
             raise ERRORS[parameter.null_error](f"{self.row.name}: no {parameter.name}")
+        if parameter.type == "definition":
+            return structs.definitions(self.machine, int(argument), length)
         if parameter.array:
             return values.read_array(self.machine, parameter.type, int(argument), length)
-        if parameter.type in STRUCTS:
+        if parameter.type in structs.READERS:
             return structs.READERS[parameter.type](self.machine, environment, int(argument), length)
         return values.READERS[parameter.type](self.machine, argument)
 
-    def _write(self, result: object, arguments: tuple[int | float, ...]) -> None:
-        """Results go to C in one piece or not at all: what was allocated for those before one that fails is freed."""
-        if not self._results:
-            return
+    def _write(self, result: object, arguments: Arguments, klass: Any) -> None:
+        """Results go to C in one piece or not at all."""
         pieces = result if len(self._results) > 1 else (result,)
         assert isinstance(pieces, tuple)
-        for (place, parameter, count), piece in zip(self._results, pieces, strict=True):
-            length = values.write(self.machine, parameter, int(arguments[place]), piece)
-            if count is not None:
-                self.machine.jni.write(int(arguments[count]), values.INT.pack(length))
+        out = values.Output(self.machine, klass)
+        try:
+            for (place, parameter, count), piece in zip(self._results, pieces, strict=True):
+                address = int(arguments[place])
+                if not address:
+                    continue  # nobody wants it
+                length = structs.write(out, parameter.type, parameter.array, address, piece)
+                if count is not None:
+                    out.put(int(arguments[count]), values.INT.pack(length))
+        except BaseException:
+            out.drop()
+            raise
+        out.finish()
+
+
+def body(machine: Machine, row: Function) -> Callable[..., object]:
+    """What is called when all arguments have been looked at: what C callers have otherwise, else the method's own."""
+    own = classes.OWN.get(row.method) or functions.OWN.get(row.method)
+    if own is not None:
+        return partial(own, machine)
+    method: Callable[..., object] = getattr(Environment, row.method)
+    return getattr(method, "__wrapped__", method)
+
+
+def looker(row: Function, parameter: Parameter) -> Callable[[object], None]:
+    """What an argument has to pass when it was read."""
+    if parameter.direction or parameter.type in STRUCTS or parameter.type in structs.READERS:
+        return calls.anything
+    check = calls.checker(row, parameter)
+    if parameter.type != "class" or parameter.array:
+        return check
+
+    def class_or_module(value: object) -> None:
+        if not is_a(value, ModuleType):
+            check(value)
+
+    return class_or_module
 
 
 def counts(row: Function) -> dict[int, int]:

@@ -2,44 +2,59 @@
 
 from __future__ import annotations
 
+import math
 from struct import Struct
 
-from vmscope.tool.errors import ERRORS
-from vmscope.tool.functions import TYPES
+from vmscope.tool.errors import ERRORS, InvalidObject
+from vmscope.tool.jni import text as texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
-    from vmscope.tool.functions import Parameter
     from vmscope.tool.jni.machine import Machine
 
     Reader = Callable[[Machine, int | float], object]
 
 INT, LONG, POINTER, BOOL = Struct("i"), Struct("q"), Struct("P"), Struct("B")
+FLOAT, DOUBLE = Struct("f"), Struct("d")
 
 # What stands in an argument itself.
 SCALARS = frozenset(
-    "location mode event any_event error phase filter format verbose bool count int long float double data".split()
+    "location mode event any_event error phase filter format verbose count int long float double data".split()
 )
 REFERENCES = frozenset("thread late_thread group object class module service loader".split())
 METHODS = frozenset(("method", "code"))
 
 
-def reference(kind: str) -> Reader:
-    """What a handle refers to; the type's own error for what is no handle."""
-    error = ERRORS[TYPES[kind][1] or 10]
+class NoReference:
+    """What a handle is that refers to nothing: of no type that a function takes."""
 
-    def read(machine: Machine, handle: int | float) -> object:
-        try:
-            found = machine.jni.resolve(int(handle))
-        except LookupError:
-            raise error(f"{int(handle):#x} is no reference") from None
-        if found is None:
-            raise error("the reference's object has gone")
-        return found
+    def __repr__(self) -> str:
+        return "a handle that is no reference"
 
-    return read
+
+NO_REFERENCE = NoReference()
+
+# -- arguments ------------------------------------------------------------------------------------
+
+
+def reference(machine: Machine, handle: int | float) -> object:
+    """What a handle refers to. NO_REFERENCE for what is none or whose object has gone, so that whoever looks at the
+    argument tells its own error, in its own order."""
+    try:
+        found = machine.jni.resolve(int(handle))
+    except LookupError:
+        return NO_REFERENCE
+    return NO_REFERENCE if found is None else found
+
+
+def any_object(machine: Machine, handle: int | float) -> object:
+    found = reference(machine, handle)
+    if found is NO_REFERENCE:
+        raise InvalidObject(f"{int(handle):#x} is no reference")
+    return found
 
 
 def method(machine: Machine, number: int | float) -> object:
@@ -58,7 +73,12 @@ def field(machine: Machine, number: int | float) -> str:
 
 
 def text(machine: Machine, address: int | float) -> str:
-    return machine.jni.text(int(address)).decode("utf-8", "surrogateescape")
+    return texts.decode(machine.jni.text(int(address)))
+
+
+def boolean(machine: Machine, argument: int | float) -> bool:
+    """C has no other truth than not to be 0."""
+    return bool(argument)
 
 
 def same(machine: Machine, argument: int | float) -> object:
@@ -67,49 +87,116 @@ def same(machine: Machine, argument: int | float) -> object:
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys(SCALARS, same),
-    **{kind: reference(kind) for kind in REFERENCES},
+    **dict.fromkeys(REFERENCES, reference),
     **dict.fromkeys(METHODS, method),
+    "object": any_object,
     "field": field,
     "text": text,
+    "bool": boolean,
 }
 
 
 def read_array(machine: Machine, kind: str, address: int, length: int) -> list[object]:
-    raw = machine.jni.read(address, length * POINTER.size)
-    return [READERS[kind](machine, handle) for (handle,) in POINTER.iter_unpack(raw)]
+    """Elements that are null are None: what they come to is the function's to say."""
+    layout = LAYOUTS.get(kind, POINTER)
+    values = [value for (value,) in layout.iter_unpack(machine.jni.read(address, length * layout.size))]
+    if kind in LAYOUTS:
+        return list(values)
+    return [READERS[kind](machine, value) if value else None for value in values]
 
 
 # -- results --------------------------------------------------------------------------------------
 
-FORMATS = {"int": INT, "long": LONG, "location": LONG, "bool": BOOL, "phase": INT, "format": INT, "error": INT}
+LAYOUTS = {
+    **dict.fromkeys("int phase format error".split(), INT),
+    **dict.fromkeys("long location".split(), LONG),
+    "bool": BOOL,
+    "double": DOUBLE,
+}
 
 
-def packed(machine: Machine, kind: str, value: object) -> bytes:
-    """One value as it stands in C's memory; a text is allocated."""
-    if kind in FORMATS:
-        return FORMATS[kind].pack(value)
-    if value is None:
-        return POINTER.pack(0)
-    if kind in REFERENCES:
-        return POINTER.pack(machine.jni.local(value))
-    if kind in METHODS:
-        return POINTER.pack(machine.jni.method_id(value))
-    if kind == "text":
-        assert isinstance(value, str)
-        return POINTER.pack(machine.jni.allocate(value.encode("utf-8", "surrogateescape") + b"\0"))
-    if kind == "data":
-        return POINTER.pack(value)
-    raise TypeError(f"no way for a {kind}")
+class Output:
+    """What one call writes for C: all of it when everything is ready, or nothing, and what was allocated is free again.
+
+    `klass` is the class that fields belong to."""
+
+    __slots__ = ("_blocks", "_places", "_references", "klass", "machine")
+
+    def __init__(self, machine: Machine, klass: type | ModuleType | None = None) -> None:
+        self.machine = machine
+        self.klass = klass
+        self._blocks: list[int] = []
+        self._references: list[int] = []
+        self._places: list[tuple[int, bytes]] = []
+
+    def allocate(self, data: bytes) -> int:
+        """Memory that the agent frees; null for none."""
+        if not data:
+            return 0
+        block = self.machine.jni.allocate(data)
+        self._blocks.append(block)
+        return block
+
+    def text(self, value: str | None) -> int:
+        return 0 if value is None else self.allocate(texts.encode(value) + b"\0")
+
+    def reference(self, value: object) -> int:
+        if value is None:
+            return 0
+        handle = self.machine.jni.local(value)
+        self._references.append(handle)
+        return handle
+
+    def array(self, kind: str, values: list[object]) -> int:
+        return self.allocate(b"".join(self.packed(kind, each) for each in values))
+
+    def put(self, address: int, data: bytes) -> None:
+        """Notes what will stand there."""
+        self._places.append((address, data))
+
+    def finish(self) -> None:
+        for address, data in self._places:
+            self.machine.jni.write(address, data)
+
+    def drop(self) -> None:
+        for block in self._blocks:
+            self.machine.jni.free(block)
+        for handle in self._references:
+            self.machine.jni.delete(handle)
+
+    def packed(self, kind: str, value: object) -> bytes:
+        """One value as it stands in C's memory."""
+        if kind in LAYOUTS:
+            return LAYOUTS[kind].pack(value)
+        if kind == "float":
+            return FLOAT.pack(nearest(value))
+        return POINTER.pack(self.pointer(kind, value))
+
+    def pointer(self, kind: str, value: object) -> int:
+        if value is None:
+            return 0
+        if kind in REFERENCES:
+            return self.reference(value)
+        if kind in METHODS:
+            return self.machine.jni.method_id(value)
+        if kind == "field":
+            assert self.klass is not None
+            assert isinstance(value, str)
+            return self.machine.field_id(self.klass, value)
+        if kind == "text":
+            assert isinstance(value, str)
+            return self.text(value)
+        if kind == "data":
+            assert isinstance(value, int)
+            return value
+        raise TypeError(f"no way for a {kind}")
 
 
-def write(machine: Machine, parameter: Parameter, address: int, value: object) -> int:
-    """Writes a result; how many elements it has."""
-    if not address:
-        return 0
-    if parameter.array:
-        elements = list(value)  # type: ignore[call-overload]
-        block = b"".join(packed(machine, parameter.type, each) for each in elements)
-        machine.jni.write(address, POINTER.pack(machine.jni.allocate(block)))
-        return len(elements)
-    machine.jni.write(address, packed(machine, parameter.type, value))
-    return 1
+def nearest(value: object) -> float:
+    """As C makes a float of a double: what is too large for one is infinite."""
+    assert isinstance(value, float)
+    try:
+        FLOAT.pack(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return value

@@ -1,0 +1,38 @@
+"""The functions that C callers have otherwise than Python's: those that are given a C function to call."""
+
+from __future__ import annotations
+
+from vmscope.tool.jni import extensions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vmscope.tool.environment import Environment
+    from vmscope.tool.jni.machine import Machine
+    from vmscope.tool.threads import Thread
+
+
+def run_agent_thread(
+    machine: Machine, environment: Environment, thread: Thread, proc: int, argument: int, priority: int
+) -> None:
+    start = machine.jni.start_function(machine.address(environment), proc, argument)
+    environment.run_agent_thread(thread, start, argument, priority)
+
+
+def set_extension_event_callback(
+    machine: Machine, environment: Environment, event_index: int, callback: int | None
+) -> None:
+    called = None
+    if callback is not None and event_index in environment.host.extension_events:
+        called = machine.jni.callback(machine.address(environment), event_index, callback)
+    environment.set_extension_event_callback(event_index, called)
+
+
+OWN: dict[str, Callable[..., object]] = {
+    "run_agent_thread": run_agent_thread,
+    "set_extension_event_callback": set_extension_event_callback,
+    "get_extension_functions": extensions.get_extension_functions,
+    "get_capability_holders": extensions.get_capability_holders,
+    "get_derived_flags": extensions.get_derived_flags,
+}
