@@ -21,9 +21,8 @@ if sys.platform == "win32":
     compile_args = ["/std:c11", "/W4"] + ["/WX"] * strict
     link_args = []
 else:
-    compile_args = ["-std=c11", "-O2", "-fvisibility=hidden", "-fno-math-errno", "-pthread", "-Wall", "-Wextra"] + [
-        "-Werror"
-    ] * strict
+    compile_args = ["-std=c11", "-O2", "-fvisibility=hidden", "-fno-math-errno", "-fexceptions", "-pthread"]
+    compile_args += ["-Wall", "-Wextra", *(["-Werror"] * strict)]
     link_args = ["-pthread"]
     if sanitizers:
         compile_args += [f"-fsanitize={sanitizers}", "-fno-omit-frame-pointer", "-g"]

@@ -16,6 +16,13 @@ HEADER = Path(__file__).parents[1] / "src/vmscope/native/jni/jvmti_slots.h"
 
 # Those that are in C, by slot (general.h).
 IN_C = {
+    31: "jni_create_raw_monitor",
+    32: "jni_destroy_raw_monitor",
+    33: "jni_raw_monitor_enter",
+    34: "jni_raw_monitor_exit",
+    35: "jni_raw_monitor_wait",
+    36: "jni_raw_monitor_notify",
+    37: "jni_raw_monitor_notify_all",
     46: "jni_allocate",
     47: "jni_deallocate",
     88: "jni_get_version_number",

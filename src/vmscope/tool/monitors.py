@@ -9,8 +9,11 @@ from vmscope.tool.errors import Interrupted, NotMonitorOwner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vmscope.tool.threads import Thread
 
+interrupters: list[Callable[[int], bool]] = []  # told of a thread that is interrupted; whether that woke it
 _LONGEST = 1 << 31  # ms in one go: the longest that every system's clocks can wait
 
 

@@ -13,7 +13,7 @@ from vmscope.tool.base import Base
 from vmscope.tool.calls import function
 from vmscope.tool.errors import InvalidObject, InvalidPriority, InvalidThread, OutOfMemory, ThreadNotAlive, shown
 from vmscope.tool.events import Event
-from vmscope.tool.monitors import wake
+from vmscope.tool.monitors import interrupters, wake
 from vmscope.tool.threads import Thread
 
 LOWEST, HIGHEST = 1, 10  # priorities
@@ -47,9 +47,10 @@ class ThreadControl(Base):
         thread = thread or threads.current()
         thread.interrupted = True
         waiter = thread.waiter
+        woken = [interrupt(thread.native_id) for interrupt in interrupters if thread.native_id]
         if waiter is not None:
             wake(waiter)
-        elif is_main(thread):
+        elif not any(woken) and is_main(thread):
             _interrupt_main(thread)
 
     @function

@@ -3,6 +3,7 @@
  * The GIL is kept in those that come so often that giving it away would cost more than they do; an agent's raw monitors
  * give it away where they have to wait. In all others the agent's code runs without it, as it does in a JVM. */
 #include "interface.h"
+#include "gil.h"
 
 #include <structmember.h>
 
@@ -225,10 +226,10 @@ call_hook(const Callback *self, Native *native, PyObject *const *arguments, cons
     }
     int32_t length = 0;
     unsigned char *changed = NULL;
-    Py_BEGIN_ALLOW_THREADS
+    PyThreadState *state = PyEval_SaveThread();
     CALL((P, P, P, P, P, P, int32_t, P, int32_t *, unsigned char **), self->environment, native, v[0].l, v[1].l, v[2].l,
          v[3].l, (int32_t)data.len, data.buf, &length, &changed);
-    Py_END_ALLOW_THREADS
+    jni_take_gil(state);
     PyBuffer_Release(&data);
     if (changed == NULL) {
         Py_RETURN_NONE;
@@ -238,12 +239,20 @@ call_hook(const Callback *self, Native *native, PyObject *const *arguments, cons
     return bytes;
 }
 
-static void
-drop_pending(Native *native, int event)
+void
+jni_drop_pending(Native *native, const void *environment, int place)
 {
     PyObject *error = native->pending;
+    if (error == NULL) {
+        return;
+    }
     native->pending = NULL;
-    jni_report("a callback for event %d left an exception pending: %R", event, error);
+    PyObject *whose = environment == NULL ? Py_None : ((const Environment *)environment)->environment;
+    PyObject *done = PyObject_CallMethod(jni_machine, "left_pending", "OiO", whose, place, error);
+    if (done == NULL) {
+        PyErr_WriteUnraisable(error);
+    }
+    Py_XDECREF(done);
     Py_DECREF(error);
 }
 
@@ -277,15 +286,15 @@ callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObje
         if (keeps_gil(self->event)) {
             call(self, native, values);
         } else {
-            Py_BEGIN_ALLOW_THREADS
+            PyThreadState *state = PyEval_SaveThread();
             call(self, native, values);
-            Py_END_ALLOW_THREADS
+            jni_take_gil(state);
         }
         native->without_python = before;
         result = Py_NewRef(Py_None);
     }
     if (native->pending != NULL) {
-        drop_pending(native, self->event);
+        jni_drop_pending(native, self->environment, self->event);
     }
 done:
     jni_pop_frame(native);

@@ -1,5 +1,6 @@
 /* What a jvmtiEnv* points to, the checks that each of its functions begins with, and the way into Python. */
 #include "interface.h"
+#include "gil.h"
 
 PyObject *jni_machine;
 
@@ -56,8 +57,9 @@ jni_forward(Environment *environment, int slot, int count, const Value *argument
     if (error != ERROR_NONE) {
         return error;
     }
-    PyGILState_STATE gil = PyGILState_Ensure();
     long status = ERROR_INTERNAL;
+    JNI_WITH_GIL
+    jni_tidy();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* the program's, where this came in the middle of its raising */
     PyObject *tuple = PyTuple_New(count);
@@ -81,7 +83,7 @@ jni_forward(Environment *environment, int slot, int count, const Value *argument
     }
     Py_XDECREF(tuple);
     PyErr_Restore(type, value, trace);
-    PyGILState_Release(gil);
+    JNI_WITHOUT_GIL
     return (int32_t)status;
 }
 

@@ -2,7 +2,7 @@
 #ifndef VMSCOPE_JNI_GENERAL_H
 #define VMSCOPE_JNI_GENERAL_H
 
-#include "interface.h"
+#include "raw_monitors.h"
 
 #define JVMTI_ERRORS 117 /* one more than the last */
 

@@ -52,7 +52,7 @@ typedef struct Native {
     const void *const *functions;
     uint64_t magic;
     uint16_t number;      /* of the thread, in its local references */
-    int attached;         /* by AttachCurrentThread, and how its state goes again */
+    PyThreadState *state; /* of a thread that Python knows by AttachCurrentThread alone; else NULL */
     int without_python;   /* in a callback in which nothing of Python may be touched: no JNIEnv, UNATTACHED */
     PyObject *pending;    /* the exception that JNI calls pending, or NULL */
     PyObject **locals;    /* local references: NULL where one was deleted */
@@ -60,6 +60,7 @@ typedef struct Native {
     uint32_t count, capacity, room;
     uint32_t *frames;     /* where each frame's references begin */
     uint32_t depth;
+    struct Native *next; /* of those whose threads have ended */
 } Native;
 
 /* The calling thread's, made when it is first needed; NULL without memory. */
@@ -69,6 +70,11 @@ int jni_attached(void);
 /* Opens and closes a frame of local references, with the GIL. -1 without memory. */
 int jni_push_frame(Native *native);
 void jni_pop_frame(Native *native);
+/* With the GIL: lets go of what threads left behind that ended without detaching. */
+void jni_tidy(void);
+/* With the GIL, after an agent's function: reports the exception that it left pending, if any. `environment` may be
+ * NULL, `place` is an event's number, or 0. */
+void jni_drop_pending(Native *native, const void *environment, int place);
 
 /* -- handles (handles.c): with the GIL ------------------------------------------------------------ */
 
@@ -125,5 +131,7 @@ int jni_add_callbacks(PyObject *module);
 int jni_add_heap_callbacks(PyObject *module);
 int jni_add_memory(PyObject *module);
 int jni_add_library(PyObject *module);
+int jni_add_raw_monitors(PyObject *module);
+int jni_add_java_vm(PyObject *module);
 
 #endif

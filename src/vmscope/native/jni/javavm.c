@@ -1,5 +1,6 @@
 /* The JavaVM: threads attached and detached, environments given out. */
 #include "interface.h"
+#include "gil.h"
 
 static int32_t
 destroy(void *Py_UNUSED(vm))
@@ -7,8 +8,32 @@ destroy(void *Py_UNUSED(vm))
     return JNI_ERR; /* the process ends when Python does */
 }
 
+typedef struct {
+    int32_t version;
+    const char *name;
+    void *group;
+} AttachArguments;
+
+/* With the GIL: what the tool interface has to know of this thread. Nothing that it raises goes anywhere. */
+static void
+tell(const char *method, const char *name)
+{
+    PyObject *text = NULL, *done = NULL;
+    if (name == NULL) {
+        done = PyObject_CallMethod(jni_machine, method, NULL);
+    } else if ((text = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace")) != NULL) {
+        done = PyObject_CallMethod(jni_machine, method, "O", text);
+    }
+    if (done == NULL) {
+        PyErr_WriteUnraisable(text);
+    }
+    Py_XDECREF(done);
+    Py_XDECREF(text);
+}
+
+/* Nobody waits for a thread at the end of the program: daemon or not is the same here. */
 static int32_t
-attach(void *Py_UNUSED(vm), void **environment, void *Py_UNUSED(arguments))
+attach(void *Py_UNUSED(vm), void **environment, const AttachArguments *arguments)
 {
     if (environment == NULL) {
         return JNI_EINVAL;
@@ -21,11 +46,17 @@ attach(void *Py_UNUSED(vm), void **environment, void *Py_UNUSED(arguments))
         return JNI_ERR;
     }
     if (PyGILState_GetThisThreadState() == NULL) {
-        (void)PyGILState_Ensure();
-        if (jni_push_frame(native) == 0) {
-            native->attached = 1;
+        if (jni_push_frame(native) < 0) {
+            return JNI_ENOMEM;
         }
+        pthread_cleanup_push(jni_stay, NULL);
+        (void)PyGILState_Ensure();
+        jni_tidy();
+        native->state = PyThreadState_Get();
+        tell("attached", arguments == NULL || arguments->name == NULL ? "" : arguments->name);
+        jni_drop_pending(native, NULL, 0);
         (void)PyEval_SaveThread();
+        pthread_cleanup_pop(0);
     }
     *environment = native;
     return JNI_OK;
@@ -34,19 +65,22 @@ attach(void *Py_UNUSED(vm), void **environment, void *Py_UNUSED(arguments))
 static int32_t
 detach(void *Py_UNUSED(vm))
 {
-    if (PyGILState_GetThisThreadState() == NULL) {
+    if (!Py_IsInitialized() || PyGILState_GetThisThreadState() == NULL) {
         return JNI_EDETACHED;
     }
     Native *native = jni_native();
-    if (native == NULL || !native->attached || native->depth != 1) {
+    if (native == NULL || native->state == NULL || native->depth != 1 || jni_gil_state() != NULL) {
         return JNI_ERR; /* a thread of the program's, or one that has calls to return from */
     }
-    (void)PyGILState_Ensure();
+    pthread_cleanup_push(jni_stay, NULL);
+    PyEval_RestoreThread(native->state);
+    jni_drop_pending(native, NULL, 0);
+    tell("detached", NULL);
     Py_CLEAR(native->pending);
     jni_pop_frame(native);
-    native->attached = 0;
-    PyGILState_Release(PyGILState_LOCKED);   /* this one, with the GIL kept for */
-    PyGILState_Release(PyGILState_UNLOCKED); /* the one of attach(), which made the thread's state */
+    native->state = NULL;
+    PyGILState_Release(PyGILState_UNLOCKED); /* what attach() began: the thread's state goes */
+    pthread_cleanup_pop(0);
     return JNI_OK;
 }
 
@@ -60,11 +94,13 @@ get_environment(void *Py_UNUSED(vm), void **environment, int32_t version)
     if (!jni_attached()) {
         return JNI_EDETACHED;
     }
-    PyGILState_STATE gil = PyGILState_Ensure();
+    int32_t status = JNI_OK;
+    JNI_WITH_GIL
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
     PyObject *answer = PyObject_CallMethod(jni_machine, "get_env", "i", version);
     void *address = answer == NULL ? NULL : PyLong_AsVoidPtr(answer); /* below 0: an error of JNI's */
     Py_XDECREF(answer);
-    int32_t status = JNI_OK;
     if (PyErr_Occurred()) {
         PyErr_Clear();
         status = JNI_ERR;
@@ -73,7 +109,8 @@ get_environment(void *Py_UNUSED(vm), void **environment, int32_t version)
     } else {
         *environment = address == NULL ? (void *)jni_native() : address; /* NULL: a JNIEnv was asked for */
     }
-    PyGILState_Release(gil);
+    PyErr_Restore(type, value, trace);
+    JNI_WITHOUT_GIL
     return status;
 }
 
@@ -82,3 +119,76 @@ static const void *const functions[8] = {
 };
 
 const void *const *jni_java_vm = functions;
+
+/* -- threads of an agent's ------------------------------------------------------------------------- */
+
+typedef void (*StartFunction)(const void *environment, void *native, void *argument);
+
+typedef struct {
+    const Environment *environment;
+    StartFunction function;
+    void *argument;
+} Start;
+
+#define START "vmscope.native.jni.start"
+
+static void
+start_free(PyObject *capsule)
+{
+    PyMem_Free(PyCapsule_GetPointer(capsule, START));
+}
+
+/* The agent's function runs, without the GIL. */
+static PyObject *
+start_call(PyObject *capsule, PyObject *const *Py_UNUSED(arguments), Py_ssize_t Py_UNUSED(count))
+{
+    const Start *start = PyCapsule_GetPointer(capsule, START);
+    Native *native = jni_native();
+    if (start == NULL || native == NULL || jni_push_frame(native) < 0) {
+        return start == NULL ? NULL : PyErr_NoMemory();
+    }
+    PyThreadState *state = PyEval_SaveThread();
+    start->function(start->environment, native, start->argument);
+    jni_take_gil(state);
+    jni_drop_pending(native, start->environment, 0);
+    jni_pop_frame(native);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef start_method = {"start", (PyCFunction)(void (*)(void))start_call, METH_FASTCALL, NULL};
+
+static PyObject *
+py_start_function(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *environment, *function, *argument;
+    if (!PyArg_ParseTuple(arguments, "OOO", &environment, &function, &argument)) {
+        return NULL;
+    }
+    Start *start = PyMem_Malloc(sizeof *start);
+    if (start == NULL) {
+        return PyErr_NoMemory();
+    }
+    start->environment = PyLong_AsVoidPtr(environment);
+    start->function = (StartFunction)PyLong_AsVoidPtr(function);
+    start->argument = argument == Py_None ? NULL : PyLong_AsVoidPtr(argument);
+    PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(start, START, start_free);
+    if (capsule == NULL) {
+        PyMem_Free(start);
+        return NULL;
+    }
+    PyObject *made = PyCFunction_New(&start_method, capsule);
+    Py_DECREF(capsule);
+    return made;
+}
+
+static PyMethodDef java_vm_functions[] = {
+    {"start_function", py_start_function, METH_VARARGS,
+     "start_function(environment, function, argument): callable with whatever, on a thread of an agent's."},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+jni_add_java_vm(PyObject *module)
+{
+    return PyModule_AddFunctions(module, java_vm_functions);
+}

@@ -203,55 +203,6 @@ slot_30(Environment *environment, const void *a, int32_t b, int32_t c, double d)
     return jni_forward(environment, 30, 4, values, "piid");
 }
 
-static int32_t /* CreateRawMonitor */
-slot_31(Environment *environment, const void *a, const void *b)
-{
-    const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 31, 2, values, "pp");
-}
-
-static int32_t /* DestroyRawMonitor */
-slot_32(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 32, 1, values, "p");
-}
-
-static int32_t /* RawMonitorEnter */
-slot_33(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 33, 1, values, "p");
-}
-
-static int32_t /* RawMonitorExit */
-slot_34(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 34, 1, values, "p");
-}
-
-static int32_t /* RawMonitorWait */
-slot_35(Environment *environment, const void *a, int64_t b)
-{
-    const Value values[] = {{.l = (void *)a}, {.j = b}};
-    return jni_forward(environment, 35, 2, values, "pj");
-}
-
-static int32_t /* RawMonitorNotify */
-slot_36(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 36, 1, values, "p");
-}
-
-static int32_t /* RawMonitorNotifyAll */
-slot_37(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 37, 1, values, "p");
-}
-
 static int32_t /* SetBreakpoint */
 slot_38(Environment *environment, const void *a, int64_t b)
 {
@@ -1009,13 +960,13 @@ const void *const jvmti_functions[JVMTI_SLOTS] = {
     [27] = slot_28,
     [28] = slot_29,
     [29] = slot_30,
-    [30] = slot_31,
-    [31] = slot_32,
-    [32] = slot_33,
-    [33] = slot_34,
-    [34] = slot_35,
-    [35] = slot_36,
-    [36] = slot_37,
+    [30] = jni_create_raw_monitor,
+    [31] = jni_destroy_raw_monitor,
+    [32] = jni_raw_monitor_enter,
+    [33] = jni_raw_monitor_exit,
+    [34] = jni_raw_monitor_wait,
+    [35] = jni_raw_monitor_notify,
+    [36] = jni_raw_monitor_notify_all,
     [37] = slot_38,
     [38] = slot_39,
     [39] = slot_40,

@@ -11,25 +11,88 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int have_key;
 static _Atomic uint16_t last_number;
 
-/* At the thread's end. Python's objects need the GIL, which a thread that ends cannot wait for: what it still refers to
- * was its frames' and went with them, unless the agent ended its thread within a call. That is kept. */
+/* Threads that ended with something of Python's: whoever has the GIL next lets go of it. */
+static _Atomic(Native *) orphans;
+
 static void
-native_free(void *pointer)
+native_free(Native *native)
+{
+    free(native->locals);
+    free(native->serials);
+    free(native->frames);
+    free(native);
+}
+
+static __attribute__((cold, noinline)) void
+free_orphans(void)
+{
+    Native *native = atomic_exchange(&orphans, NULL);
+    while (native != NULL) {
+        Native *next = native->next;
+        while (native->count > 0) {
+            Py_XDECREF(native->locals[--native->count]);
+        }
+        Py_XDECREF(native->pending);
+        if (native->state != NULL) {
+            PyThreadState_Clear(native->state);
+#if PY_VERSION_HEX >= 0x030C0000
+            native->state->_status.bound_gilstate = 0; /* else this thread would be unbound from its own */
+#endif
+            PyThreadState_Delete(native->state);
+        }
+        native_free(native);
+        native = next;
+    }
+}
+
+void
+jni_tidy(void)
+{
+    if (atomic_load_explicit(&orphans, memory_order_relaxed) != NULL) {
+        free_orphans();
+    }
+}
+
+#if PY_VERSION_HEX >= 0x030C0000 /* before, this could not be asked for by a thread that Python does not know */
+static int
+tidy_later(void *Py_UNUSED(ignored))
+{
+    jni_tidy();
+    return 0;
+}
+#endif
+
+/* At the thread's end. Python's objects need the GIL, which a thread that ends does not wait for: an agent may be
+ * waiting for its end, with the GIL. */
+static void
+thread_ends(void *pointer)
 {
     Native *native = pointer;
     here = NULL;
-    if (native->count == 0 && native->pending == NULL) {
-        free(native->locals);
-        free(native->serials);
-        free(native->frames);
-        free(native);
+    if (native->count == 0 && native->pending == NULL && native->state == NULL) {
+        native_free(native);
+    } else if (Py_IsInitialized()) {
+        native->next = atomic_load(&orphans);
+        while (!atomic_compare_exchange_weak(&orphans, &native->next, native)) {
+        }
+#if PY_VERSION_HEX >= 0x030C0000
+        (void)Py_AddPendingCall(tidy_later, NULL);
+#endif
     }
+}
+
+/* Their states went with the threads that there are not in a child. */
+static void
+after_fork(void)
+{
+    atomic_store(&orphans, NULL);
 }
 
 static void
 make_key(void)
 {
-    have_key = pthread_key_create(&ending, native_free) == 0;
+    have_key = pthread_key_create(&ending, thread_ends) == 0;
+    pthread_atfork(NULL, NULL, after_fork);
 }
 
 static __attribute__((cold, noinline)) Native *

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from vmscope import native
 from vmscope.errors import AgentError
-from vmscope.tool import reports
+from vmscope.tool import monitors, reports, threads
 from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
+from vmscope.tool.events import KINDS, Event
 from vmscope.tool.functions import BY_METHOD
 from vmscope.tool.jni.extensions import EXTENSIONS
 from vmscope.tool.jni.marshal import Call, calls_of
+from vmscope.tool.threads import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Machine:
         self._fields: list[tuple[Class, str]] = []
         for row in (*BY_METHOD.values(), *(known.row for known in EXTENSIONS)):
             jni.define(row.slot, row.phases, -1 if row.capability is None else row.capability)
+        monitors.interrupters.append(jni.interrupt)
         host.add_mechanism(self)
 
     def update(self, host: Host) -> None:
@@ -74,6 +77,32 @@ class Machine:
             reports.error("agent %s: slot %d failed", environment.agent or reports.UNNAMED, slot, error=error)
             return INTERNAL
         return 0
+
+    # -- threads ----------------------------------------------------------------------------------
+
+    def attached(self, name: str) -> None:
+        """The calling thread is the interpreter's from now on; until then it knew nothing of it."""
+        thread = Thread(name=name)
+        thread.begin()
+        self.host.post(Event.THREAD_START, thread)
+
+    def detached(self) -> None:
+        """The calling thread will not be the interpreter's any more."""
+        thread = threads.current()
+        self.host.post(Event.THREAD_END, thread)
+
+    def take_interrupt(self) -> bool:
+        """Whether the calling thread was interrupted, and was not told so yet: now it is."""
+        thread = threads.current()
+        told, thread.interrupted = thread.interrupted, False
+        return told
+
+    def left_pending(self, environment: Environment | None, event: int, error: BaseException) -> None:
+        """An agent's function has returned with an exception of JNI's still pending, which is gone now."""
+        agent = "" if environment is None else environment.agent
+        place = Event(event).name if event in KINDS else "thread"
+        reports.count(agent, place)
+        reports.error("agent %s: %s left an exception pending", agent or reports.UNNAMED, place, error=error)
 
     def report(self, text: str) -> None:
         """Something that an agent did wrong."""
