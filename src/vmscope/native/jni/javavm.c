@@ -66,7 +66,7 @@ static int32_t
 detach(void *Py_UNUSED(vm))
 {
     if (!Py_IsInitialized() || PyGILState_GetThisThreadState() == NULL) {
-        return JNI_EDETACHED;
+        return JNI_OK; /* as in a JVM: there is nothing to do */
     }
     Native *native = jni_native();
     if (native == NULL || native->state == NULL || native->depth != 1 || jni_gil_state() != NULL) {
