@@ -17,7 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "vmscope"
-FLAGS = "-std=c11 -fvisibility=hidden -fno-math-errno -fexceptions -pthread -shared -fPIC -g -Wall -Wextra -Werror".split()
+FLAGS = "-std=c11 -fvisibility=hidden -fno-math-errno -fexceptions -pthread -shared".split()
+FLAGS += "-fPIC -g -Wall -Wextra -Werror".split()
 ASK = "import sysconfig as s; print(s.get_path('include'), s.get_config_var('EXT_SUFFIX'), sep='\\n')"
 
 
