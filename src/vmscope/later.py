@@ -24,6 +24,8 @@ _waiting: Callable[[], object] | None = None
 _threshold = 0  # the program's own, where native.NO_COLLECTION stands in its place
 _visits = 0  # calls under way for which it does
 _visiting = _thread.allocate_lock()
+_forks: list[list[Callable[[], object]]] = []  # forks that wait for our threads: hooks that were registered meanwhile
+_register: Callable[..., object] = os.register_at_fork
 _multiprocessing: object = None  # the module that we have told
 
 
@@ -57,7 +59,7 @@ def hook() -> None:
         atexit.register(_exit)
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(
-                before=native.before_fork, after_in_parent=native.after_fork_in_parent, after_in_child=_after_fork
+                before=_before_fork, after_in_parent=native.after_fork_in_parent, after_in_child=_after_fork
             )
 
 
@@ -159,8 +161,36 @@ def _restore() -> None:
         gc.set_threshold(*thresholds())
 
 
+def _before_fork() -> None:
+    """Waits for our threads. What one of them imports meanwhile, such as logging, may register hooks of its own: too late
+    for this fork to call `before`, and in time for those that undo it. So `before` is called here."""
+    global _register
+    late: list[Callable[[], object]] = []
+    _forks.append(late)
+    if len(_forks) == 1:
+        _register, os.register_at_fork = os.register_at_fork, _note
+    try:
+        native.before_fork()
+    finally:
+        _forks[:] = [each for each in _forks if each is not late]
+        if not _forks:
+            os.register_at_fork = _register
+    for before in reversed(late):
+        before()
+
+
+def _note(**hooks: Callable[[], object]) -> None:
+    """os.register_at_fork, while forks wait."""
+    _register(**hooks)
+    for late in _forks if "before" in hooks else ():
+        late.append(hooks["before"])
+
+
 def _after_fork() -> None:
     global _visits, _visiting
+    if _forks:  # of other threads, which are the parent's
+        _forks.clear()
+        os.register_at_fork = _register
     native.after_fork_in_child()
     if _visits:  # forked in the middle of a call that took too long to be waited for
         _visits, _visiting = 0, _thread.allocate_lock()

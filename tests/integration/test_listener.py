@@ -515,6 +515,33 @@ def test_the_end_comes_between_two_steps(start_vmscope: StartVMScope, implementa
     assert child.stop() == 0
 
 
+def test_forks_while_a_command_imports_logging() -> None:
+    """Which registers hooks of its own, when os.fork has called those that come before it."""
+    code = """
+import os
+from vmscope.commands import registry
+def load(out):
+    os.write(wake, b"x")
+    import logging
+registry.register(registry.Command("Test.load", "Imports logging.", load))
+register = os.register_at_fork
+asleep, wake = os.pipe()
+print("ready", flush=True)
+os.read(asleep, 1)
+for _ in range(20):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+assert os.register_at_fork is register
+"""
+    with Child([sys.executable, "-m", "vmscope", "run", "-c", code], merge_stderr=True) as child:
+        assert child.readline() == "ready"
+        assert ask(child.pid, "jcmd", "Test.load").startswith("0\n")
+        assert child.process.wait(PATIENCE) == 0
+        assert child.rest() == b""  # nothing of a lock that nobody has taken
+
+
 def test_a_command_that_forks(start_vmscope: StartVMScope) -> None:
     """On the listener's own thread, as an agent may: the child ends with its thread, and the parent goes on."""
     code = """
