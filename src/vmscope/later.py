@@ -162,19 +162,19 @@ def _restore() -> None:
 
 
 def _before_fork() -> None:
-    """Waits for our threads. What one of them imports meanwhile, such as logging, may register hooks of its own: too late
-    for this fork to call `before`, and in time for those that undo it. So `before` is called here."""
+    """Waits for our threads. What one of them imports meanwhile, such as logging, may register hooks of its own: too
+    late for this fork to call `before`, and in time for those that undo it. So `before` is called here."""
     global _register
     late: list[Callable[[], object]] = []
     _forks.append(late)
     if len(_forks) == 1:
-        _register, os.register_at_fork = os.register_at_fork, _note
+        _register, os.register_at_fork = os.register_at_fork, _note  # type: ignore[assignment]
     try:
         native.before_fork()
     finally:
         _forks[:] = [each for each in _forks if each is not late]
         if not _forks:
-            os.register_at_fork = _register
+            os.register_at_fork = _register  # type: ignore[assignment]
     for before in reversed(late):
         before()
 
@@ -190,7 +190,7 @@ def _after_fork() -> None:
     global _visits, _visiting
     if _forks:  # of other threads, which are the parent's
         _forks.clear()
-        os.register_at_fork = _register
+        os.register_at_fork = _register  # type: ignore[assignment]
     native.after_fork_in_child()
     if _visits:  # forked in the middle of a call that took too long to be waited for
         _visits, _visiting = 0, _thread.allocate_lock()

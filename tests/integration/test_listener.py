@@ -138,6 +138,24 @@ def test_what_a_killed_process_leaves(start_vmscope: StartVMScope) -> None:
     assert other.stop() == 0
 
 
+def test_what_a_killed_process_without_a_region_leaves(start_vmscope: StartVMScope, implementation: str) -> None:
+    """A VM that runs for a moment removes it, when it is a minute old."""
+    child, young, alive = (start_vmscope("-XX:-UsePerfData") for _ in range(3))
+    old, new, kept = (path_of(each.pid) for each in (child, young, alive))
+    child.kill()
+    young.kill()
+    for path in (old, kept):
+        os.utime(path, times=(0, 0))
+    other = start_vmscope("-XX:-UsePerfData")
+    try:
+        wait_for(lambda: not old.exists())
+        assert new.is_socket()
+        assert VERSION.match(ask(alive.pid))
+    finally:
+        new.unlink()
+    assert other.stop() == alive.stop() == 0
+
+
 def test_exit_waits_for_no_client(start_vmscope: StartVMScope, implementation: str) -> None:
     child = start_vmscope()
     silent = []
@@ -510,6 +528,7 @@ def test_the_end_comes_between_two_steps(start_vmscope: StartVMScope, implementa
         client.connect(str(path_of(child.pid)))
         client.sendall(b"1\0jcmd\0Test.walk\0\0\0")
         assert client.recv(100).startswith(b"0\nbegun")
+        assert VERSION.match(ask(child.pid))
         assert child.ask("vmscope.stop() or ended == [os.getpid()]") == "True"
         assert client.recv(100) == b""
     assert child.stop() == 0
@@ -782,7 +801,7 @@ def test_idle_it_never_wakes(start_vmscope: StartVMScope) -> None:
     def switches() -> list[str]:
         return [re.findall(r"ctxt_switches:\s+(\d+)", (task / "status").read_text())[0] for task in threads]
 
-    time.sleep(0.3)
+    time.sleep(1)  # once it looks for what others have left
     before = switches()
     time.sleep(2)
     assert switches() == before

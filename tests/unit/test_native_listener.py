@@ -9,6 +9,7 @@ import re
 import socket
 import stat
 import struct
+import subprocess
 import tempfile
 import threading
 import time
@@ -494,6 +495,38 @@ def test_the_socket(form: Any, tmp_path: Path) -> None:
     assert serving.listener.close(SECOND)
     assert list(tmp_path.iterdir()) == []
     assert serving.listener.close(SECOND), "a second time does nothing"
+
+
+def test_it_sweeps_what_killed_processes_left(form: Any, tmp_path: Path) -> None:
+    """And nothing else: not what is young, somebody's who lives or listens, no socket, or has another name."""
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = [f".java_pid{dead.pid}", f".java_pid{dead.pid}.tmp"]
+    live = [f".java_pid{os.getpid()}", ".java_pid1", f".java_pid0{dead.pid}", f".java_pid{dead.pid}.x", ".java_pid"]
+    with ExitStack() as stack:
+        for name in [*left, *live, ".java_pid99999999999"]:
+            bound = stack.enter_context(socket.socket(socket.AF_UNIX))
+            bound.bind(str(tmp_path / name))
+            os.utime(tmp_path / name, times=(0, 0))
+        live.append(".java_pid99999999999")
+        young, listens, file = (f".java_pid{2**31 - int(shift)}" for shift in (2, 3, 4))
+        for name in (young, listens):
+            bound = stack.enter_context(socket.socket(socket.AF_UNIX))
+            bound.bind(str(tmp_path / name))
+        bound.listen(1)
+        (tmp_path / file).touch()
+        for name in (listens, file):
+            os.utime(tmp_path / name, times=(0, 0))
+        listener = form.Listener(lambda call: None)
+        listener.open(os.fsencode(tmp_path / "socket"), os.fsencode(tmp_path / "socket.tmp"))
+        stack.callback(listener.close, 10 * SECOND)
+        listener.settle()
+        deadline = time.monotonic() + PATIENCE
+        while any((tmp_path / name).exists() for name in left):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(0.1)
+        assert {path.name for path in tmp_path.iterdir()} == {*live, young, listens, file, "socket"}
 
 
 def test_what_stands_in_the_way(form: Any, tmp_path: Path) -> None:

@@ -556,6 +556,7 @@ listener_open(PyObject *object, PyObject *args)
     self->closed = 0;
     self->held[0] = self->fd;
     self->held_count = 1;
+    self->sweep_at = vmscope_now() + SWEEP_DELAY;
     self->unsettled = 1;
     int failed = vmscope_thread_start(&self->talker) < 0 || vmscope_thread_start(&self->servant) < 0;
     self->unsettled = 0;

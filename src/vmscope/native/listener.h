@@ -21,6 +21,7 @@
 #define MAX_QUEUED (16 << 20)  /* bytes of replies that have yet to go, of all connections */
 #define ARRIVAL_TIMEOUT 10000000000 /* ns for a request to arrive, */
 #define ARRIVAL_LEAST 1000000000    /* of which it gets so many while others wait for its place */
+#define SWEEP_DELAY 250000000       /* ns from the start until sockets are looked for that others left */
 #define READING_TIMEOUT 10000000000 /* ns without a byte read by the client; then it loses what others need */
 
 /* -- frames.c: what a request looks like ---------------------------------------------------------- */
@@ -74,6 +75,8 @@ typedef struct {
     int ready;    /* the talker has a table of its own, or has done without */
     int unsettled; /* the start does not wait for that */
 
+    int64_t sweep_at; /* when that is due; 0: it is done */
+
     int fd; /* the socket; -1: none. As those of the connections, in the table of the talker while it runs */
     int shared_files; /* this kernel gives a thread no table of its own */
     int held[1 + MAX_CONNECTIONS], held_count; /* the same descriptors, where the program's table has them for a moment */
@@ -94,6 +97,14 @@ int vmscope_has_lost_socket(void);
 
 /* Where the socket is to be, and under which name it is made, ending with NUL; false where one is too long. */
 int vmscope_name_socket(const char *path, const char *temporary);
+
+/* The folder that it is in. */
+void vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)]);
+
+/* -- sweep.c: sockets that nobody else knows of any more ------------------------------------------ */
+
+/* Unlinks what killed VMs of this user have left in the folder, unless the thread is told to end. */
+void vmscope_sweep(const char *folder, Thread *self);
 
 /* -- talker.c ------------------------------------------------------------------------------------- */
 

@@ -31,6 +31,7 @@ _PIECE = 65536
 _SECOND = 1_000_000_000  # ns
 _ARRIVAL_TIMEOUT = 10 * _SECOND  # for a request to arrive,
 _ARRIVAL_LEAST = _SECOND  # of which it gets so many while others wait for its place
+_SWEEP_DELAY = 250_000_000  # ns from the start until sockets are looked for that others left
 _READING_TIMEOUT = 10 * _SECOND  # without a byte read by the client; then it loses what others need
 _REFUSALS = {
     frames.BAD_VERSION: b"101\nprotocol versions 1 and 2 are known here\n",
@@ -132,6 +133,7 @@ class Listener(Thread):
         self._path = b""
         self._inode = (0, 0)
         self._owner = 0
+        self._sweep_at = 0
         self._socket: _socket.socket | None = None
         self._connections: list[_Connection] = []
         self._wakes: tuple[_socket.socket, _socket.socket] | None = None
@@ -150,6 +152,7 @@ class Listener(Thread):
         self._path = path
         self._socket, self._inode = sockets.bind(path, temporary, _BACKLOG)
         self._owner = os.getpid()
+        self._sweep_at = monotonic_ns() + _SWEEP_DELAY
         self._wakes = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         own = (self._socket, *self._wakes)
         self._inodes = [(each, os.fstat(each.fileno()).st_ino) for each in own]
@@ -248,6 +251,11 @@ class Listener(Thread):
         place_in = self._find_place(now)
         arriving = [each for each in self._connections if not each.served and each.steps is None]
         waits = [_ARRIVAL_TIMEOUT - (now - each.since) for each in arriving]
+        if self._sweep_at and now >= self._sweep_at:
+            self._sweep_at = 0
+            sockets.sweep(os.path.dirname(self._path), lambda: self._stopping)
+        elif self._sweep_at:
+            waits.append(self._sweep_at - now)
         polled = poll()
         assert self._wakes is not None
         polled.register(self._wakes[0], POLLIN)

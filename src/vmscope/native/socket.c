@@ -24,6 +24,15 @@ vmscope_name_socket(const char *path, const char *temporary)
     return 1;
 }
 
+void
+vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)])
+{
+    const char *end = strrchr(final_name.sun_path, '/');
+    size_t length = end == NULL ? 0 : (size_t)(end - final_name.sun_path);
+    memcpy(folder, final_name.sun_path, length);
+    folder[length] = '\0';
+}
+
 static int
 is_named(void)
 {

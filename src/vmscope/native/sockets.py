@@ -1,4 +1,4 @@
-"""The twin of socket.c: the name that clients know, and who they are."""
+"""The twin of socket.c and sweep.c: the name that clients know, who they are, and what killed VMs have left."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ import errno
 import os
 import stat
 from struct import unpack
+from time import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LEAST_AGE = 60  # seconds
 
 
 def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[_socket.socket, tuple[int, int]]:
@@ -37,6 +44,65 @@ def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[_socket.socket, t
 def peer(socket: _socket.socket) -> tuple[int, int]:
     pid, uid, _ = unpack("3i", socket.getsockopt(1, 17, 12))  # SOL_SOCKET, SO_PEERCRED
     return pid, uid
+
+
+def sweep(folder: bytes, is_stopping: Callable[[], object]) -> None:
+    """Unlinks the sockets that killed VMs of this user have left there, and whose regions are gone too."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if is_stopping():
+            return
+        pid = _pid_of(name)
+        path = folder + b"/" + name
+        if pid and _is_dead(pid) and (found := _left(path)) and _is_refused(path):
+            again = _left(path)  # once more: a new process of the pid may have come, and have made its own
+            if again == found and _is_dead(pid):
+                remove(path)
+
+
+def _pid_of(name: bytes) -> int:
+    """That of `.java_pidN`, or of `.java_pidN.tmp`, under which it is made; 0: another name."""
+    digits = name.removeprefix(b".java_pid").removesuffix(b".tmp")
+    whole = name.startswith(b".java_pid") and digits.isdigit() and len(digits) < 11 and not digits.startswith(b"0")
+    return int(digits) if whole and int(digits) < 1 << 31 else 0
+
+
+def _is_dead(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return False
+
+
+def _left(path: bytes) -> tuple[int, int] | None:
+    """Device and inode of a socket of ours that is a minute old."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    ours = stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid() and time() - found.st_mtime >= _LEAST_AGE
+    return (found.st_dev, found.st_ino) if ours else None
+
+
+def _is_refused(path: bytes) -> bool:
+    """Whether nobody listens: a VM of another pid namespace, which shares the folder, would be connected to."""
+    probe = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        probe.setblocking(False)
+        probe.connect(path)
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        pass
+    finally:
+        probe.close()
+    return False
 
 
 def remove(path: bytes) -> None:

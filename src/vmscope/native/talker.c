@@ -270,6 +270,24 @@ accept_all(Listener *self, int64_t now)
     return 1;
 }
 
+/* -- what others left ----------------------------------------------------------------------------- */
+
+/* The ns until it is time to look; most processes have ended by then. */
+static int64_t
+sweep(Listener *self, int64_t now)
+{
+    char folder[sizeof(struct sockaddr_un)];
+    if (self->sweep_at > now) {
+        return self->sweep_at - now;
+    }
+    if (self->sweep_at > 0) {
+        self->sweep_at = 0;
+        vmscope_socket_folder(folder);
+        vmscope_sweep(folder, &self->talker);
+    }
+    return FOREVER;
+}
+
 /* -- one turn ------------------------------------------------------------------------------------- */
 
 static void
@@ -351,10 +369,12 @@ take_turn(Listener *self, int wake_fd, int64_t accept_after)
     if (self->fd < 0 || (vmscope_handshake_asked() && vmscope_has_lost_socket())) {
         open_anew(self); /* not under the mutex: the disk may be frozen */
     }
+    int64_t until_sweep = sweep(self, now); /* nor this */
     pthread_mutex_lock(&self->mutex);
     expire(self, now);
     nfds_t count = prepare(self, polls, polled, now, accept_after, &wait);
     pthread_mutex_unlock(&self->mutex);
+    wait = earlier(wait, until_sweep);
 
     polls[0] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
     struct timespec timeout = {.tv_sec = (time_t)(wait / 1000000000), .tv_nsec = (long)(wait % 1000000000)};
