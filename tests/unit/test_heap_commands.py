@@ -62,8 +62,8 @@ def test_unreachable_objects_count_with_all_alone() -> None:
 
 def test_names_stay_on_their_line() -> None:
     odd = type("a\nb", (), {"__module__": "c\x1b"})()
-    found = [line for line in class_histogram.histogram().splitlines() if "a?b" in line]
-    assert [line.split("  ")[-1] for line in found] == ["c?.a?b (c?)"]
+    found = [line for line in class_histogram.histogram().splitlines() if "a\\nb" in line]
+    assert [line.split("  ")[-1] for line in found] == ["c\\x1b.a\\nb (c\\x1b)"]
     del odd
 
 

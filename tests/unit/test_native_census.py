@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import subprocess
 import sys
@@ -145,13 +146,22 @@ def test_sizes_are_those_of_getsizeof(native: Any) -> None:
         kind, count, size = rows.get(key, (None, 0, 0))
         if kind in (tuple, dict, list, set, frozenset, type(sys._getframe())) or kind is None:
             continue
-        # From 3.13 on the `__sizeof__` of the classes of ctypes's classes takes more than a self.
-        if any(base.__module__ == "_ctypes" for base in kind.__mro__):
-            continue
         if count == len(found):
             assert size == sum(found), kind
             checked += 1
     assert checked > len(sizes) * 0.8
+
+
+@pytest.mark.parametrize("native", both())
+def test_the_classes_of_ctypess_classes(native: Any) -> None:
+    """From CPython 3.13 on their `__sizeof__` is told of its class besides the object."""
+    made = [type(f"Pair{number}", (ctypes.Structure,), {}) for number in range(5)]
+    kind = type(made[0])
+    gc.collect()
+    rows = {row[0]: row for row in native.count_objects()}
+    found = [each for each in gc.get_objects() if type(each) is kind]
+    assert rows[kind][1] == len(found)
+    assert rows[kind][2] == sum(map(sys.getsizeof, found))
 
 
 @pytest.mark.parametrize("native", both())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from vmscope.wire.text import printable
+
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -39,7 +41,7 @@ class Screen:
 
 def render(columns: list[Column], rows: list[list[str]], screen: Screen, *, dim: frozenset[int] = frozenset()) -> str:
     """The table's lines, title first. `dim` are the numbers of rows that matter less."""
-    cells = [[clean(cell) for cell in row] for row in rows]
+    cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max([len(column.title), *(len(row[i]) for row in cells)]) for i, column in enumerate(columns)]
     lines = [_line([column.title for column in columns], columns, widths, screen)]
     lines += [_line(row, columns, widths, screen) for row in cells]
@@ -59,11 +61,6 @@ def _line(cells: list[str], columns: list[Column], widths: list[int], screen: Sc
     if screen.width is not None and len(line) > screen.width:
         line = line[: screen.width - 1] + "…"
     return line
-
-
-def clean(text: str) -> str:
-    """Text of another process, fit for a terminal: what is not printable is shown as its escape."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 # -- numbers --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import sys
 from vmscope.tool.sightings import ACQUIRED, ENDED, NOTIFIED, kind
 from vmscope.tool.thread_state import ThreadState
 from vmscope.tool.waits import namespace
+from vmscope.wire.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Frames:
         known = self._known.get((id(code), offset))
         if known is None:
             file = base(code.co_filename)
-            text = plain(f"{self._module(code)}.{code.co_qualname}({file}:{line(code, offset)})")
+            text = printable(f"{self._module(code)}.{code.co_qualname}({file}:{line(code, offset)})")
             known = self._known[id(code), offset] = code, text
         return known[1]
 
@@ -67,14 +68,6 @@ def line(code: CodeType, offset: int) -> int:
 def thing(what: object) -> str:
     """An object as jstack shows one: where it stands, and its type."""
     return f"<0x{id(what):016x}> (a {kind(what)})"
-
-
-def plain(text: str) -> str:
-    """On one line, and such that it can be sent."""
-    if text.isascii() and text.isprintable():
-        return text
-    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
-    return text.encode(errors="backslashreplace").decode()
 
 
 def states(activity: ThreadState, waits: list[Wait]) -> tuple[str, str]:

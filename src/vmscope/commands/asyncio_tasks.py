@@ -10,6 +10,7 @@ from vmscope.commands import _layout as layout
 from vmscope.commands.registry import Command
 from vmscope.tool.sightings import Turns, kind
 from vmscope.tool.waits import attribute
+from vmscope.wire.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Task:
     def __init__(self, task: Any, spelt: layout.Frames) -> None:
         base: Any = sys.modules["asyncio"].Task
         self.task = task
-        self.name = layout.plain(str(base.get_name(task)))
+        self.name = printable(str(base.get_name(task)))
         self.loop = base.get_loop(task)
         self.frames: list[str] = []  # the outermost first
         self.on: object = None  # what it awaits, where that is no task
@@ -169,7 +170,7 @@ def thread_of(loop: Any) -> str:
     threading = sys.modules.get("threading")
     thread = None if threading is None else threading._active.get(ident)
     if thread is not None:
-        return f'runs in thread "{layout.plain(str(thread._name))}"'
+        return f'runs in thread "{printable(str(thread._name))}"'
     return "does not run" if ident is None else f"runs in thread 0x{ident:016x}"
 
 

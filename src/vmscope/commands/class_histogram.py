@@ -8,6 +8,7 @@ from vmscope import native
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.tool import anatomy
+from vmscope.wire.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,11 +43,6 @@ def name(kind: type) -> str:
 
 def module(kind: type) -> str:
     return printable(anatomy.module_name(kind))
-
-
-def printable(text: str) -> str:
-    """On one line, whatever the program has put there."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 COMMANDS = (

@@ -16,15 +16,12 @@ if TYPE_CHECKING:
 
 def show(out: Output, all: bool) -> None:
     values, origins = flags.in_force.values(), flags.in_force.origins
-    derived = derived_flags(all)
     if not all:
-        given = [written(name, value) for name, value in values.items() if name in origins]
-        given += [written(name, value) for name, value in derived.items() if value]
-        out.write(" ".join([*given, "\n"]))
+        out.write(" ".join([*(written(name, value) for name, value in values.items() if name in origins), "\n"]))
         return
     for name, value in values.items():
         out.write(_row(name, value, "manageable" if name in flags.WRITEABLE else "product", origins.get(name)))
-    for name, value in derived.items():
+    for name, value in derived_flags(always=True).items():
         out.write(_row(name, value, "tool interface", "ergonomic" if value else None))
 
 
@@ -36,8 +33,8 @@ def written(name: str, value: Value) -> str:
 
 
 def derived_flags(always: bool) -> dict[str, bool]:
-    """What the tool interface's capabilities have made possible so far. Nobody who has no agent pays for it, unless
-    it is to be shown `always`."""
+    """What the tool interface's capabilities have made possible so far: no options, as nobody can give them. Nobody who
+    has no agent pays for it, unless it is to be shown `always`."""
     host = sys.modules.get("vmscope.tool.host")
     if host is not None and host.exists():
         derived: dict[str, bool] = host.vm().rules.flags()
@@ -65,9 +62,16 @@ def set_flag(out: Output, flag_name: str, string_value: str) -> None:
 COMMANDS = (
     Command(
         "VM.flags",
-        "The VM options that were given, and what the agents' capabilities have made possible.",
+        "The VM options that were given.",
         show,
-        arguments=(Argument("-all", "Every flag, with its value and who gave it.", "BOOLEAN", default="false"),),
+        arguments=(
+            Argument(
+                "-all",
+                "Every flag, with its value and who gave it; what agents' capabilities have made possible.",
+                "BOOLEAN",
+                default="false",
+            ),
+        ),
     ),
     Command(
         "VM.set_flag",

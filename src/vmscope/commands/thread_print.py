@@ -15,6 +15,7 @@ from vmscope.tool import properties, sightings
 from vmscope.tool.circles import circles
 from vmscope.tool.sightings import ACQUIRED, ENDED, Sighting, Turns, lock_of
 from vmscope.tool.thread_state import ThreadState, activity
+from vmscope.wire.text import printable
 
 NAMED = 3  # of those that wait for a lock
 OWN = ("vmscope listener",)  # what the kernel cuts
@@ -75,7 +76,7 @@ class Dump:
                 name, daemon = "MainThread" if main else task.name, not main
                 if thread is not None:
                     name, daemon = str(thread._name), bool(thread._daemonic)
-                self.rows.append(Row(each, task, layout.plain(name), daemon))
+                self.rows.append(Row(each, task, printable(name), daemon))
                 self.rows[-1].ask_kernel(addresses)
         self.turn.rest()
         self.by_state = {row.seen.state: row for row in self.rows}
@@ -180,7 +181,7 @@ class Dump:
             out.write(self.thread(row, beyond))
             self.turn()
         for task in self.others:
-            name = layout.plain(task.name)
+            name = printable(task.name)
             out.write(
                 f'"{name}" {self.times(task)} tid=0x{task.native_id:016x} nid=0x{task.native_id:x} '
                 f"{'runnable' if task.running else 'waiting on condition'}  \n\n"

@@ -120,19 +120,22 @@ vmscope_namespace(PyTypeObject *type)
 #endif
 }
 
-/* The first `__sizeof__` of C along the class's line; NULL for none. */
+/* The first `__sizeof__` of C along the class's line; NULL for none. `*sizer`: the class that it wants to be told of. */
 static PyCFunction
-find_size(PyTypeObject *type)
+find_size(PyTypeObject *type, PyTypeObject **sizer)
 {
     PyObject *line = type->tp_mro;
     PyObject *name = PyUnicode_InternFromString("__sizeof__");
     PyCFunction found = NULL;
+    *sizer = NULL;
     for (Py_ssize_t i = 0; name != NULL && line != NULL && found == NULL && i < PyTuple_GET_SIZE(line); i++) {
         PyObject *own = vmscope_namespace((PyTypeObject *)PyTuple_GET_ITEM(line, i));
         PyObject *method = own == NULL ? NULL : PyDict_GetItemWithError(own, name);
-        if (method != NULL && Py_IS_TYPE(method, &PyMethodDescr_Type) &&
-            ((PyMethodDescrObject *)method)->d_method->ml_flags == METH_NOARGS) {
-            found = ((PyMethodDescrObject *)method)->d_method->ml_meth;
+        if (method != NULL && Py_IS_TYPE(method, &PyMethodDescr_Type)) {
+            PyMethodDef *definition = ((PyMethodDescrObject *)method)->d_method;
+            int told = definition->ml_flags == (METH_METHOD | METH_FASTCALL | METH_KEYWORDS);
+            found = told || definition->ml_flags == METH_NOARGS ? definition->ml_meth : NULL;
+            *sizer = told ? PyDescr_TYPE(method) : NULL; /* which is in the line */
         }
         Py_XDECREF(own);
     }
@@ -142,9 +145,14 @@ find_size(PyTypeObject *type)
 }
 
 static Py_ssize_t
-ask_size(PyCFunction size, PyObject *object)
+ask_size(const Class *class, PyObject *object)
 {
-    PyObject *found = size == NULL ? NULL : size(object, NULL);
+    PyObject *found = NULL;
+    if (class->sizer != NULL) {
+        found = ((PyCMethod)(void (*)(void))class->size)(object, class->sizer, NULL, 0, NULL);
+    } else if (class->size != NULL) {
+        found = class->size(object, NULL);
+    }
     Py_ssize_t bytes = found == NULL ? -1 : PyLong_AsSsize_t(found);
     Py_XDECREF(found);
     if (bytes < 0) { /* a class of C that cannot tell */
@@ -202,7 +210,7 @@ vmscope_new_class(Classes *classes, PyTypeObject *type)
         made->form = form_of(type);
         made->header = header_of(type);
         made->fixed = -1;
-        made->size = find_size(type);
+        made->size = find_size(type, &made->sizer);
         *found = made;
         classes->count++;
     }
@@ -232,9 +240,10 @@ first_size(Class *class, PyObject *object)
 {
     static PyCFunction plain; /* the same in every interpreter */
     if (plain == NULL) {
-        plain = find_size(&PyBaseObject_Type);
+        PyTypeObject *sizer;
+        plain = find_size(&PyBaseObject_Type, &sizer);
     }
-    Py_ssize_t size = ask_size(class->size, object), header = class->header;
+    Py_ssize_t size = ask_size(class, object), header = class->header;
 #if PY_VERSION_HEX >= 0x030D0000 /* the earlier ones count what a class of the interpreter's own does not have */
     if (class->form == CLASS && !PyType_HasFeature((PyTypeObject *)object, Py_TPFLAGS_HEAPTYPE)) {
         header = 0;

@@ -61,6 +61,7 @@ typedef struct {
     Py_ssize_t fixed;    /* of each object, or less than 0: asked by `size` */
     Py_ssize_t item;     /* and of each item */
     PyCFunction size;    /* `__sizeof__` of C */
+    PyTypeObject *sizer; /* the class that it is of, where it has to be told; else NULL */
     Py_ssize_t count;
     uint64_t bytes;
     void *more; /* the caller's */
