@@ -25,7 +25,7 @@ _threshold = 0  # the program's own, where native.NO_COLLECTION stands in its pl
 _visits = 0  # calls under way for which it does
 _visiting = _thread.allocate_lock()
 _forks: list[list[Callable[[], object]]] = []  # forks that wait for our threads: hooks that were registered meanwhile
-_register: Callable[..., object] = os.register_at_fork
+_register: Callable[..., object]  # os.register_at_fork, while `_note` stands in its place
 _multiprocessing: object = None  # the module that we have told
 
 
