@@ -1,11 +1,15 @@
-"""An agent's environment for the tests of the tool interface's functions."""
+"""VMs and agents' environments for the tests of the tool interface."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from vmscope.tool.capabilities import Capability, CapabilityRules
 from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.host import Host
+from vmscope.tool.mechanisms import install
 
 
 def live(*, holding: bool = True) -> Environment:
@@ -16,3 +20,14 @@ def live(*, holding: bool = True) -> Environment:
     if holding:
         env.add_capabilities(Capability)
     return env
+
+
+@contextmanager
+def live_vm() -> Iterator[Host]:
+    """A VM in LIVE that makes all events; at the end its environments are disposed of."""
+    vm = Host()
+    install(vm)
+    vm.enter(Phase.LIVE)
+    yield vm
+    for environment in vm.environments:
+        environment.dispose_environment()

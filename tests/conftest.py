@@ -15,8 +15,10 @@ from typing import Protocol
 import hypothesis
 import pytest
 
+from tests.agents import live_vm
 from tests.support import JDK, JVM, Child, User, python_command
 from vmscope import native
+from vmscope.tool.host import Host
 
 # The same examples in each run; `--hypothesis-profile=explore` looks for new ones.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None, database=None)
@@ -60,6 +62,13 @@ def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No VM or tool is told things by the environment of whoever runs the tests."""
     for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "VMSCOPE_TOOL_OPTIONS"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def vm() -> Iterator[Host]:
+    """A VM of the test's own that makes all events of the tool interface."""
+    with live_vm() as vm:
+        yield vm
 
 
 # -- Java -----------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import re
 import subprocess
 import sys
@@ -13,14 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.diagnostics import run
 from tests.support import PATIENCE
-from vmscope import commands
-
-
-def execute(line: str) -> str:
-    out = io.StringIO()
-    commands.execute(line, out)
-    return out.getvalue()
 
 
 def looked_at(main: Callable[[], Coroutine[Any, Any, None]], line: str = "Python.asyncio_tasks") -> str:
@@ -31,7 +24,7 @@ def looked_at(main: Callable[[], Coroutine[Any, Any, None]], line: str = "Python
         task = asyncio.create_task(main(), name="main")
         for _ in range(10):  # until all wait
             await asyncio.sleep(0)
-        found.append(await asyncio.to_thread(execute, line))
+        found.append(await asyncio.to_thread(run, line))
         task.cancel()
         await asyncio.wait([task])
 
@@ -193,8 +186,8 @@ def test_greenlets() -> None:
     own: Any = type("Own", (greenlet.greenlet,), {"__module__": __name__})
     waiting = own(work)
     waiting.switch()
-    text = execute("Thread.print -e")
+    text = run("Thread.print -e")
     shown = f"<0x{id(waiting):016x}> (a {__name__}.Own)"
     assert f"{shown}\n\tat {__name__}.test_greenlets.<locals>.work(test_asyncio_tasks.py:" in text
     waiting.switch()
-    assert shown not in execute("Thread.print -e")
+    assert shown not in run("Thread.print -e")

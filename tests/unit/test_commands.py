@@ -12,22 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.diagnostics import refused, run
 from vmscope import commands, tool
 from vmscope.commands import Argument, Command, registry
 from vmscope.commands.arguments import ILLEGAL, parse
 from vmscope.errors import AgentError, CommandError
-
-
-def run(line: str) -> str:
-    out = io.StringIO()
-    commands.execute(line, out)
-    return out.getvalue()
-
-
-def refused(line: str) -> str:
-    with pytest.raises(CommandError) as refusal:
-        run(line)
-    return str(refusal.value)
 
 
 @pytest.fixture

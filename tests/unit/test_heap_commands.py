@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gc
-import io
 import re
 
 import pytest
 
-from vmscope import commands
+from tests.diagnostics import run
 from vmscope.commands import class_histogram
 from vmscope.errors import CommandError
 
@@ -16,12 +15,6 @@ from vmscope.errors import CommandError
 class Cyclic:
     def __init__(self) -> None:
         self.me = self
-
-
-def run(line: str) -> str:
-    out = io.StringIO()
-    commands.execute(line, out)
-    return out.getvalue()
 
 
 def instances(text: str, name: str) -> int:

@@ -15,23 +15,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.diagnostics import refused, run
 from tests.hprof import MAGIC
 from tests.unit.test_command_operations import Call, serve
 from vmscope import commands, native
 from vmscope.commands import heap_dump
-from vmscope.errors import CommandError
-
-
-def run(line: str) -> str:
-    out = io.StringIO()
-    commands.execute(line, out)
-    return out.getvalue()
-
-
-def refused(line: str) -> str:
-    with pytest.raises(CommandError) as refusal:
-        run(line)
-    return str(refusal.value)
 
 
 @pytest.fixture(autouse=True)

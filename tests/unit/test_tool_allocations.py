@@ -14,16 +14,15 @@ from typing import Any
 
 import pytest
 
+from tests.agents import live_vm
 from vmscope import native
 from vmscope.tool import threads
 from vmscope.tool.capabilities import Capability
-from vmscope.tool.codes import Phase
 from vmscope.tool.cpython import TRACER, features
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import MustPossessCapability, NotAvailable
 from vmscope.tool.events import Event
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
 
 pytestmark = pytest.mark.skipif(TRACER not in features(), reason="PyRefTracer came with 3.13, and needs the GIL")
 
@@ -34,12 +33,8 @@ EVERY, SAMPLED = Event.VM_OBJECT_ALLOC, Event.SAMPLED_OBJECT_ALLOC
 
 @pytest.fixture
 def vm() -> Iterator[Host]:
-    vm = Host()
-    install(vm)
-    vm.enter(Phase.LIVE)
-    yield vm
-    for environment in vm.environments:
-        environment.dispose_environment()
+    with live_vm() as vm:
+        yield vm
     assert native.tracer_holder() in ("", "tracemalloc")
 
 

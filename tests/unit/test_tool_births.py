@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
+from tests.agents import live_vm
 from vmscope.tool import threads
-from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.events import Event
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
 
 START, END = Event.THREAD_START, Event.THREAD_END
 Log = list[tuple[str, threads.Thread, str, int]]
@@ -31,12 +30,8 @@ def functions() -> list[object]:
 @pytest.fixture
 def vm() -> Iterator[Host]:
     before = functions()
-    vm = Host()
-    install(vm)
-    vm.enter(Phase.LIVE)
-    yield vm
-    for environment in vm.environments:
-        environment.dispose_environment()
+    with live_vm() as vm:
+        yield vm
     assert functions() == before
 
 

@@ -14,15 +14,14 @@ from typing import Any
 
 import pytest
 
+from tests.agents import live_vm
 from vmscope.tool import threads
 from vmscope.tool.capabilities import Capability
-from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import Duplicate, InvalidEnvironment, InvalidLocation, NoMoreFrames, NotFound
 from vmscope.tool.events import KINDS, Event
 from vmscope.tool.extensions import Extension
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 
@@ -36,12 +35,8 @@ monitoring: Any = getattr(sys, "monitoring", None)
 def vm() -> Iterator[Host]:
     """A VM in LIVE; nothing of it is left when the test ends."""
     before = tools()
-    vm = Host()
-    install(vm)
-    vm.enter(Phase.LIVE)
-    yield vm
-    for environment in vm.environments:
-        environment.dispose_environment()
+    with live_vm() as vm:
+        yield vm
     assert tools() == before
 
 

@@ -5,31 +5,18 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from vmscope.tool import threads
 from vmscope.tool.capabilities import Capability
-from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.events import Event
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
 
 ENTRY = Event.METHOD_ENTRY
 monitored = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
-
-
-@pytest.fixture
-def vm() -> Iterator[Host]:
-    vm = Host()
-    install(vm)
-    vm.enter(Phase.LIVE)
-    yield vm
-    for environment in vm.environments:
-        environment.dispose_environment()
 
 
 def listening(vm: Host, log: list[Any], name: str) -> Environment:

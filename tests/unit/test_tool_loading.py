@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.agents import live_vm
 from vmscope import native
 from vmscope.tool.capabilities import Capability
-from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.events import Event
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
 
 HOOK, LOAD, PREPARE = Event.CLASS_FILE_LOAD_HOOK, Event.CLASS_LOAD, Event.CLASS_PREPARE
 
@@ -28,12 +27,8 @@ def vm() -> Iterator[Host]:
     importlib.import_module("zipimport")
     external: Any = sys.modules["_frozen_importlib_external"]
     before = builtins.__build_class__, external.SourceLoader.get_code, external.SourcelessFileLoader.get_code
-    vm = Host()
-    install(vm)
-    vm.enter(Phase.LIVE)
-    yield vm
-    for environment in vm.environments:
-        environment.dispose_environment()
+    with live_vm() as vm:
+        yield vm
     after = builtins.__build_class__, external.SourceLoader.get_code, external.SourcelessFileLoader.get_code
     assert after == before
 

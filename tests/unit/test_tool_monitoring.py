@@ -13,27 +13,15 @@ import pytest
 
 from vmscope.tool import monitoring, threads
 from vmscope.tool.capabilities import Capability
-from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.events import Event
 from vmscope.tool.extensions import Extension
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 
 ENTRY, EXIT, STEP, STOP = Event.METHOD_ENTRY, Event.METHOD_EXIT, Event.SINGLE_STEP, Event.BREAKPOINT
 SENT = (ENTRY, EXIT, STEP, STOP, Event.FRAME_POP, Event.EXCEPTION, Event.EXCEPTION_CATCH, *Extension)
-
-
-@pytest.fixture
-def vm() -> Iterator[Host]:
-    vm = Host()
-    install(vm)
-    vm.enter(Phase.LIVE)
-    yield vm
-    for environment in vm.environments:
-        environment.dispose_environment()
 
 
 # -- numbers -----------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.agents import live_vm
 from vmscope import native
 from vmscope.tool.capabilities import Capability
-from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import (
     Duplicate,
@@ -22,7 +22,6 @@ from vmscope.tool.errors import (
 )
 from vmscope.tool.events import Event
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
 
 ACCESS, MODIFICATION = Event.FIELD_ACCESS, Event.FIELD_MODIFICATION
 HOLDS = (Capability.CAN_GENERATE_FIELD_ACCESS_EVENTS, Capability.CAN_GENERATE_FIELD_MODIFICATION_EVENTS)
@@ -69,12 +68,8 @@ class Deeper(Point):
 def vm() -> Iterator[Host]:
     classes = (Point, Slotted, Lazy, Deeper)
     before = [dict(vars(each)) for each in classes]
-    vm = Host()
-    install(vm)
-    vm.enter(Phase.LIVE)
-    yield vm
-    for environment in vm.environments:
-        environment.dispose_environment()
+    with live_vm() as vm:
+        yield vm
     assert [dict(vars(each)) for each in classes] == before
 
 
