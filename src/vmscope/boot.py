@@ -25,14 +25,15 @@ def autostart() -> None:
 def _load_agents() -> None:
     """An agent that fails ends the process, with status 1, before the program has begun."""
     from vmscope import runtime
-    from vmscope.errors import AgentError, OptionError
+    from vmscope.errors import AgentError, LibraryError, OptionError
 
     try:
         runtime.VM.load_inherited_agents()
     except AgentError as error:
         import atexit
 
-        sys.stderr.write(f"vmscope: {error}\n")
+        text = error.at_start() if isinstance(error, LibraryError) else f"vmscope: {error}\n"
+        sys.stderr.write(text)
         sys.stderr.flush()
         atexit._run_exitfuncs()
         os._exit(1)  # site would show a SystemExit as a fatal error

@@ -7,7 +7,7 @@ import os
 import sys
 
 from vmscope import flags, later, native, runtime
-from vmscope.errors import CommandLineError
+from vmscope.errors import CommandLineError, LibraryError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounte
   @FILE       take options from a file
   -pyagent:MODULE[=OPTIONS]
               load an agent, before the program's first line; -agentlib:NAME and -agentpath:PATH likewise,
-              for agents that are linked into the executable
+              for native libraries and for agents that are linked into the executable
   -Xrs        leave SIGTERM and SIGHUP alone; else, at their default action, they end the VM in order first
 
 {flags}
@@ -61,7 +61,11 @@ def main(args: list[str]) -> "Callable[[], int]":
     if sys.platform != "win32" and not runtime.VM.flags.on("ReduceSignalUsage"):  # where such signals do not exist
         _end_in_order()
     _set_path(_first_path(kind, target, application))
-    runtime.VM.load_agents(shown=True)
+    try:
+        runtime.VM.load_agents(shown=True)
+    except LibraryError as error:
+        sys.stderr.write(error.at_start())
+        return lambda: 1
 
     def program() -> int:
         module = _make_main()

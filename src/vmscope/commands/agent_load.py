@@ -7,7 +7,7 @@ import os
 from vmscope import flags
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
-from vmscope.errors import AgentError, CommandError
+from vmscope.errors import AgentError, CommandError, LibraryError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,11 +18,19 @@ _STDERR = 2
 
 
 def run(out: Output, library_path: str, agent_option: str | None) -> None:
-    out.write(f"return code: {load(library_path, agent_option or '')}\n")
+    try:
+        out.write(f"return code: {load(library_path, agent_option)}\n")
+    except NotLoaded as error:
+        out.write(f"{error}\n")  # for this command, as a JVM has it, no failure
 
 
-def load(name: str, options: str) -> int:
-    """What the agent returned; 0 is good. CommandError where there was nothing to call, or it raised.
+class NotLoaded(CommandError):
+    """What a JVM says where there is no such library, or it has no Agent_OnAttach."""
+
+
+def load(name: str, options: str | None, kind: str = "") -> int:
+    """What the agent returned; 0 is good. CommandError where there was nothing to call, or it raised; NotLoaded for a
+    library. `kind` as `attach_one` has it.
 
     With -XX:-EnableDynamicAgentLoading nothing is loaded; where the flag was not given, the program's standard error
     has a warning, as a JVM's has: somebody else has changed what this program does.
@@ -37,12 +45,13 @@ def load(name: str, options: str) -> int:
             _warn(name)
 
     try:
-        agents.attach_one(name, options, found)
+        agents.attach_one(name, options, found, kind)
     except AgentError as error:
         if isinstance(error.status, int):
             return int(error.status)
-        reason = str(error).removeprefix(f"agent {name}: ")
-        raise CommandError(f"{name} was not loaded: {reason}") from error
+        if isinstance(error, LibraryError):
+            raise NotLoaded(f"{name} was not loaded.\n{error.loader}" if error.loader else str(error)) from error
+        raise CommandError(f"{name} was not loaded: {error.reason}") from error
     except tool.ToolError as error:
         raise CommandError(f"{name} was not loaded: {error}") from error
     return 0
@@ -70,7 +79,9 @@ COMMANDS = (
         run,
         arguments=(
             Argument(
-                "library path", "A module in Python, or an agent that is linked into the program.", mandatory=True
+                "library path",
+                "A module in Python, a library's path, or what is linked into the program.",
+                mandatory=True,
             ),
             Argument("agent option", "What the agent is told."),
         ),

@@ -120,11 +120,12 @@ def set_flag(reply: Reply, name: str = "", value: str = "", *_: str) -> None:
 
 def load(reply: Reply, name: str = "", absolute: str = "", options: str = "", *_: str) -> None:
     """jattach load, VirtualMachine.loadAgentPath and its like; of a Java agent, which no Python is, they name
-    `instrument`. What the agent returned is the client's to judge."""
+    `instrument`. `absolute`: `true` for a path. What the agent returned is the client's to judge."""
     from vmscope.commands import agent_load
 
+    kind = "-agentpath" if absolute == "true" else ""
     with guest.Visit():
-        reply.write(f"return code: {agent_load.load(name, options)}\n")
+        reply.write(f"return code: {agent_load.load(name, options, kind)}\n")
 
 
 def properties(reply: Reply, *_: str) -> None:

@@ -2,7 +2,8 @@
 
 An agent is a Python module with `agent_on_load(vm, options)`, called before the program begins, and/or
 `agent_on_attach(vm, options)`, called while it runs, and, where it wants to, `agent_on_unload(vm)`. An agent L that is
-linked into the executable has functions of the same names with `_L` behind them, and these only.
+linked into the executable has functions of the same names with `_L` behind them, and these only. Or it is a shared
+library, with Agent_OnLoad and so on (`jni/library.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope.errors import AgentError
+from vmscope.errors import AgentError, LibraryError
 from vmscope.tool import calls, host, reports
 from vmscope.tool.codes import Phase, Version
 from vmscope.tool.errors import IllegalArgument, WrongPhase
@@ -40,24 +41,28 @@ def link_agent(name: str, module: object) -> None:
     _linked[name] = module
 
 
-def load_agent(name: str, options: str = "") -> Agent:
-    """Loads an agent into this process while it runs, by `agent_on_attach`.
+def load_agent(name: str, options: str | None = None) -> Agent:
+    """Loads an agent into this process while it runs, by `agent_on_attach`, or Agent_OnAttach.
 
-    `name` is a module, an agent that is linked, or the path of a library. AgentError, where the program goes on as
-    before, without it; WrongPhase when the VM is not LIVE; IllegalArgument for what is no text.
+    `name` is a module, an agent that is linked, or the path of a library; None are no options, which an agent in
+    Python sees as "". AgentError, where the program goes on as before, without it; WrongPhase when the VM is not LIVE;
+    IllegalArgument for what is no text.
     """
     return attach_one(name, options, lambda: None)
 
 
-def attach_one(name: str, options: str, found: Callable[[], None]) -> Agent:
-    """As `load_agent`; `found` is called when there is such an agent, before it is told to do anything."""
+def attach_one(name: str, options: str | None, found: Callable[[], None], kind: str = "") -> Agent:
+    """As `load_agent`; `found` is called when there is such an agent, before it is told to do anything. `kind` says
+    what a name is that would not show it."""
     vm = host.vm()
     if vm.phase != Phase.LIVE:
         raise WrongPhase(f"agents attach in the phase LIVE, not in {Phase(vm.phase).name}")
     calls.text(name)
-    calls.text(options)
-    is_path = os.sep in name or name.endswith(SUFFIX)
-    agent = Agent(vm, "-agentpath" if is_path else "-pyagent", name, options)
+    if options is not None:
+        calls.text(options)
+    if not kind and (os.sep in name or name.endswith(SUFFIX)):
+        kind = "-agentpath"
+    agent = find(vm, kind, name, options) if kind else _find_by_name(vm, name, options)
     found()
     agent.call("agent_on_attach")
     return agent
@@ -121,8 +126,37 @@ def attach(named: Iterable[str]) -> None:
 def agent_of(vm: Host, option: str) -> Agent:
     """The agent that `-pyagent:NAME=OPTIONS` or its like names. AgentError."""
     kind, _, text = option.partition(":")
-    name, _, options = text.partition("=")
-    return Agent(vm, kind, name, options)
+    name, equals, options = text.partition("=")
+    return find(vm, kind, name, options if equals else None)
+
+
+def find(vm: Host, kind: str, name: str, options: str | None) -> Agent:
+    """The agent of this name: linked, or loaded as the option `kind` says. AgentError when there is none."""
+    plain = name
+    if kind == "-agentpath":
+        plain = os.path.basename(name).removeprefix(PREFIX).removesuffix(SUFFIX)
+    module = _find_linked(plain)
+    if module is not None:
+        return Agent(vm, name, options, module, plain)
+    if kind == "-pyagent":
+        return Agent(vm, name, options, _import(name))
+    from vmscope.tool.jni.library import find_native
+
+    return find_native(vm, kind == "-agentpath", name, plain, options)
+
+
+def _find_by_name(vm: Host, name: str, options: str | None) -> Agent:
+    """A module; where there is none of this name, a library. AgentError."""
+    try:
+        return find(vm, "-pyagent", name, options)
+    except AgentError as error:
+        if not isinstance(error.__cause__, ModuleNotFoundError):
+            raise
+        missing = error
+    try:
+        return find(vm, "-agentlib", name, options)
+    except LibraryError as error:
+        raise AgentError(name, f"{missing.reason}; {error.loader}") from missing
 
 
 class AgentVM:
@@ -174,20 +208,14 @@ class Agent:
     Loaded twice it is two of these.
     """
 
-    def __init__(self, vm: Host, kind: str, name: str, options: str) -> None:
-        """AgentError when there is none of this name."""
+    def __init__(self, vm: Host, name: str, options: str | None, module: object, plain: str | None = None) -> None:
+        """`plain`: what it is called in the names of its functions, where it is linked."""
         self.name = name
-        self.options = options
+        self.options = options or ""
         self.vm = AgentVM(vm, name)
         self._host = vm
-        plain = name
-        if kind == "-agentpath":
-            plain = os.path.basename(name).removeprefix(PREFIX).removesuffix(SUFFIX)
-        module = _find_linked(plain)
-        self.linked = module is not None
-        self._suffix = f"_{plain}" if self.linked else ""
-        if module is None:
-            module = _import(name) if kind == "-pyagent" else _library(vm, kind, name)
+        self.linked = plain is not None
+        self._suffix = "" if plain is None else f"_{plain}"
         self.module = module
 
     def call(self, entry: str) -> None:
@@ -206,6 +234,9 @@ class Agent:
         if status is not None and status != 0:
             self.vm.dispose()
             raise AgentError(self.name, f"{entry} returned {status!r}", status=status)
+        self._listed()
+
+    def _listed(self) -> None:
         with self._host.lock:
             self._host.agents = [*self._host.agents, self]
 
@@ -246,13 +277,6 @@ def _import(name: str) -> object:
     except BaseException as error:
         raise AgentError(name, f"its import raised {_show(error)}") from error
     return sys.modules[name]
-
-
-def _library(vm: Host, kind: str, name: str) -> object:
-    """A native library: by its path, or by its name where the loader looks for it."""
-    from vmscope.tool.jni.library import Library
-
-    return Library(vm, name, name if kind == "-agentpath" else f"{PREFIX}{name}{SUFFIX}")
 
 
 def _show(error: BaseException) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
+from contextlib import contextmanager
+
 from vmscope import native
 from vmscope.errors import AgentError
 from vmscope.tool import monitors, reports, threads
@@ -14,9 +17,11 @@ from vmscope.tool.threads import Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from vmscope.native import Jni
+    from vmscope.tool.agents import AgentVM
     from vmscope.tool.environment import Environment
     from vmscope.tool.host import Host
 
@@ -38,6 +43,7 @@ class Machine:
         self.java_vm = jni.start(self)
         self._calls: dict[int, Call] = calls_of(self)
         self._environments: dict[Environment, int] = {}
+        self._loading: dict[int, AgentVM] = {}  # agents that are being loaded, by the thread that does it
         self._field_ids: dict[tuple[Class, str], int] = {}
         self._fields: list[tuple[Class, str]] = []
         for row in (*BY_METHOD.values(), *(known.row for known in EXTENSIONS)):
@@ -50,14 +56,29 @@ class Machine:
         for environment, address in self._environments.items():
             self.jni.update(address, environment.phase(), environment.held, environment.disposed)
 
+    @contextmanager
+    def loading(self, agent: AgentVM) -> Iterator[None]:
+        """The environments that this thread makes meanwhile are that agent's."""
+        thread = get_ident()
+        before = self._loading.get(thread)
+        self._loading[thread] = agent
+        try:
+            yield
+        finally:
+            if before is None:
+                del self._loading[thread]
+            else:
+                self._loading[thread] = before
+
     # -- what C calls -----------------------------------------------------------------------------
 
     def get_env(self, version: int) -> int:
         """GetEnv: the address of a new jvmtiEnv; 0 where the caller's JNIEnv is asked for; below 0, JNI's error."""
         if version & JNI_VERSION_BITS != JNI_VERSION_BITS:
             return 0 if version in JNI_VERSIONS else VERSION
+        agent = self._loading.get(get_ident())
         try:
-            environment = self.host.get_env(version, agent="")
+            environment = self.host.get_env(version) if agent is None else agent.get_env(version)
         except VersionNotOffered:
             return VERSION
         except NotAttached:
