@@ -16,6 +16,8 @@ import pytest
 
 from tests.native import PROGRAM, build, compiler, full_jdk
 from tests.support import JDK, JVM, PATIENCE, Child
+from vmscope.errors import LibraryError
+from vmscope.tool import agents, host
 
 SLEEPER = "import sys; print('up', flush=True); sys.stdin.readline()"
 STARTED = ("Agent_OnLoad", "Agent_OnAttach", "Agent_OnUnload", "Error occurred", "Could not find", "agent library")
@@ -144,10 +146,8 @@ def test_the_folders_of_a_property_come_before_the_loader_s(folder: Path, tmp_pa
 
 
 def test_a_name_no_library_can_have() -> None:
-    code = "import vmscope; vmscope.start('-agentpath:/a\\0b.so'); print(vmscope.status().running)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.stdout == "True\n"
-    assert done.stderr.startswith("Could not find agent library /a\0b.so in absolute path, with error: "), done
+    with pytest.raises(LibraryError, match="Could not find agent library /a\0b.so in absolute path"):
+        agents.agent_of(host.vm(), "-agentpath:/a\0b.so")
 
 
 # -- while the program runs -----------------------------------------------------------------------
