@@ -146,7 +146,7 @@ def test_the_folders_of_a_property_come_before_the_loader_s(folder: Path, tmp_pa
 
 
 def test_a_name_no_library_can_have() -> None:
-    with pytest.raises(LibraryError, match="Could not find agent library /a\0b.so in absolute path"):
+    with pytest.raises(LibraryError, match=r"Could not find agent library /a.b\.so in absolute path"):
         agents.agent_of(host.vm(), "-agentpath:/a\0b.so")
 
 
