@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import subprocess
 import sys
 import threading
@@ -308,7 +309,8 @@ def test_the_usage_of_locks_that_were_there_before(count: int) -> None:
     with pytest.raises(MustPossessCapability):
         env.get_object_monitor_usage(None)
     env.add_capabilities({7})  # type: ignore[arg-type]
-    reentrant, plain, condition = threading.RLock(), threading.Lock(), threading.Condition()
+    reentrant, plain = _thread.RLock(), _thread.allocate_lock()
+    condition = threading.Condition(_thread.RLock())
     for _ in range(count):
         reentrant.acquire()
     with plain, condition:
