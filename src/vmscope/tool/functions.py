@@ -67,7 +67,7 @@ TYPES: dict[str, tuple[str, int]] = {
     "extension_function": ("jvmtiExtensionFunctionInfo", 0),
     "extension_event": ("jvmtiExtensionEventInfo", 0),
 }  # fmt: skip
-LATE = frozenset(("thread", "group", "object", "module", "service", "filter"))  # looked at when all others have been
+LATE = frozenset(("thread", "group", "object", "module", "service", "filter", "mode"))  # looked at last
 THREAD_FIRST = frozenset(("GetThreadCpuTime",))  # but for these
 
 Row = tuple[int, str, Phases, int | None, str, tuple[int, ...]]

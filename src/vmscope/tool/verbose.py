@@ -50,7 +50,7 @@ def _say(text: str) -> None:
 
 
 def set_flag(flag: VerboseFlag, value: bool) -> None:
-    """NotAvailable for OTHER: nothing else is told."""
+    """NotAvailable for OTHER, unless to switch it off: nothing else is told."""
     if flag == VerboseFlag.GC:
         debug = gc.get_debug()
         gc.set_debug(debug | gc.DEBUG_STATS if value else debug & ~gc.DEBUG_STATS)
@@ -61,5 +61,5 @@ def set_flag(flag: VerboseFlag, value: bool) -> None:
             sys.meta_path.insert(0, _announcer)
     elif flag == VerboseFlag.JNI:
         _imp.create_dynamic = _announce if value else _create_dynamic
-    else:
+    elif value:
         raise NotAvailable("CPython has nothing else to tell of its work")

@@ -4,13 +4,15 @@
 
 PyObject *jni_machine;
 
+enum { PHASE_ONLOAD = 1 };
+
 #define LAST_SLOT (JVMTI_SLOTS + JVMTI_EXTENSIONS)
 
 static uint16_t allowed[LAST_SLOT + 1]; /* phases by bit */
 static int8_t needed[LAST_SLOT + 1];    /* capability, or -1 */
 
 int
-jni_enter(Environment *environment, int slot, int needs_python)
+jni_enter(Environment *environment, int slot, int needs_thread)
 {
     if (environment->magic != ENVIRONMENT_MAGIC) {
         return ERROR_INVALID_ENVIRONMENT;
@@ -19,7 +21,10 @@ jni_enter(Environment *environment, int slot, int needs_python)
     if (!(allowed[slot] >> phase & 1)) {
         return ERROR_WRONG_PHASE;
     }
-    if (needs_python && !jni_attached()) {
+    /* What may be called in ONLOAD, before there is a thread, looks at the thread last. */
+    int thread_last = allowed[slot] >> PHASE_ONLOAD & 1;
+    int unattached = needs_thread && !jni_attached();
+    if (unattached && !thread_last) {
         return ERROR_UNATTACHED;
     }
     if (atomic_load_explicit(&environment->disposed, memory_order_relaxed)) {
@@ -28,7 +33,7 @@ jni_enter(Environment *environment, int slot, int needs_python)
     if (needed[slot] >= 0 && !(atomic_load_explicit(&environment->held, memory_order_relaxed) >> needed[slot] & 1)) {
         return ERROR_MUST_POSSESS;
     }
-    return ERROR_NONE;
+    return unattached ? ERROR_UNATTACHED : ERROR_NONE;
 }
 
 static PyObject *

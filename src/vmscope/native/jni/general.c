@@ -1,4 +1,5 @@
-/* The functions that agents call most, and without the GIL: memory, phase, storage, versions, times, capabilities. */
+/* The functions that agents call most, and without the GIL: memory, phase, storage, versions, times, capabilities. As in
+ * a JVM, those for memory, storage and time may be called from threads that the VM does not know. */
 #include "general.h"
 
 #include <time.h>
@@ -8,9 +9,9 @@
 
 enum { FORMAT_OTHER = 0, TIMER_ELAPSED = 32 };
 
-#define CHECK(slot)                                                                                                    \
+#define CHECK(slot, needs_thread)                                                                                      \
     do {                                                                                                               \
-        int error = jni_enter(environment, slot, 0);                                                                   \
+        int error = jni_enter(environment, slot, needs_thread);                                                        \
         if (error != ERROR_NONE) {                                                                                     \
             return error;                                                                                              \
         }                                                                                                              \
@@ -26,7 +27,7 @@ enum { FORMAT_OTHER = 0, TIMER_ELAPSED = 32 };
 int32_t
 jni_allocate(Environment *environment, int64_t size, unsigned char **memory)
 {
-    CHECK(46);
+    CHECK(46, 0);
     if (size < 0) {
         return ERROR_ILLEGAL_ARGUMENT;
     }
@@ -42,7 +43,7 @@ jni_allocate(Environment *environment, int64_t size, unsigned char **memory)
 int32_t
 jni_deallocate(Environment *environment, unsigned char *memory)
 {
-    CHECK(47);
+    CHECK(47, 0);
     free(memory);
     return ERROR_NONE;
 }
@@ -50,7 +51,7 @@ jni_deallocate(Environment *environment, unsigned char *memory)
 int32_t
 jni_get_version_number(Environment *environment, int32_t *version)
 {
-    CHECK(88);
+    CHECK(88, 1);
     POINTER(version);
     *version = jvmti_version_number;
     return ERROR_NONE;
@@ -60,7 +61,7 @@ jni_get_version_number(Environment *environment, int32_t *version)
 int32_t
 jni_get_capabilities(Environment *environment, void *capabilities)
 {
-    CHECK(89);
+    CHECK(89, 1);
     POINTER(capabilities);
     uint64_t held = atomic_load_explicit(&environment->held, memory_order_relaxed);
     memcpy(capabilities, &held, CAPABILITY_BYTES); /* little-endian, as the ABI's bit fields are */
@@ -72,7 +73,7 @@ jni_get_capabilities(Environment *environment, void *capabilities)
 int32_t
 jni_set_function_table(Environment *environment, const void *const *table)
 {
-    CHECK(120);
+    CHECK(120, 1);
     POINTER(table);
     for (size_t i = 0; i < JNI_10_SLOTS; i++) {
         __atomic_store_n(&jni_functions[i], table[i], __ATOMIC_RELAXED);
@@ -83,7 +84,7 @@ jni_set_function_table(Environment *environment, const void *const *table)
 int32_t
 jni_get_function_table(Environment *environment, void ***table)
 {
-    CHECK(121);
+    CHECK(121, 1);
     POINTER(table);
     void **copy = malloc(sizeof jni_functions);
     if (copy == NULL) {
@@ -97,7 +98,7 @@ jni_get_function_table(Environment *environment, void ***table)
 int32_t
 jni_get_error_name(Environment *environment, int32_t error, char **name)
 {
-    CHECK(128);
+    CHECK(128, 1);
     POINTER(name);
     if (error < 0 || error >= JVMTI_ERRORS || jvmti_error_names[error] == NULL) {
         return ERROR_ILLEGAL_ARGUMENT;
@@ -109,7 +110,7 @@ jni_get_error_name(Environment *environment, int32_t error, char **name)
 int32_t
 jni_get_jlocation_format(Environment *environment, int32_t *format)
 {
-    CHECK(129);
+    CHECK(129, 1);
     POINTER(format);
     *format = FORMAT_OTHER;
     return ERROR_NONE;
@@ -118,7 +119,7 @@ jni_get_jlocation_format(Environment *environment, int32_t *format)
 int32_t
 jni_get_timer_info(Environment *environment, TimerInfo *info)
 {
-    CHECK(138);
+    CHECK(138, 0);
     POINTER(info);
     *info = (TimerInfo){.max_value = INT64_MAX, .kind = TIMER_ELAPSED};
     return ERROR_NONE;
@@ -127,7 +128,7 @@ jni_get_timer_info(Environment *environment, TimerInfo *info)
 int32_t
 jni_get_time(Environment *environment, int64_t *nanoseconds)
 {
-    CHECK(139);
+    CHECK(139, 0);
     POINTER(nanoseconds);
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now); /* time.perf_counter_ns's */
@@ -138,7 +139,7 @@ jni_get_time(Environment *environment, int64_t *nanoseconds)
 int32_t
 jni_get_phase(Environment *environment, int32_t *phase)
 {
-    CHECK(133);
+    CHECK(133, 1);
     POINTER(phase);
     *phase = atomic_load_explicit(&environment->phase, memory_order_relaxed);
     return ERROR_NONE;
@@ -147,7 +148,7 @@ jni_get_phase(Environment *environment, int32_t *phase)
 int32_t
 jni_get_storage(Environment *environment, void **data)
 {
-    CHECK(147);
+    CHECK(147, 0);
     POINTER(data);
     *data = atomic_load_explicit(&environment->storage, memory_order_relaxed);
     return ERROR_NONE;
@@ -156,7 +157,7 @@ jni_get_storage(Environment *environment, void **data)
 int32_t
 jni_set_storage(Environment *environment, const void *data)
 {
-    CHECK(148);
+    CHECK(148, 0);
     atomic_store_explicit(&environment->storage, (void *)data, memory_order_relaxed);
     return ERROR_NONE;
 }

@@ -110,8 +110,9 @@ typedef struct {
     PyObject *environment; /* the tool.Environment, for good */
 } Environment;
 
-/* The checks that every function begins with, in HotSpot's order: phase, thread, disposal, capability. 0 or the error.*/
-int jni_enter(Environment *environment, int slot, int needs_python);
+/* The checks that every function begins with, in HotSpot's order: phase, thread, disposal, capability. 0 or the error.
+ * Few functions need no thread that is attached: those for memory, raw monitors, storage and time. */
+int jni_enter(Environment *environment, int slot, int needs_thread);
 /* Checks, and calls the function in Python: machine.function(environment, slot, arguments). Each argument stands where
  * its kind says: p pointer, i jint, j jlong, z jboolean, f jfloat, d jdouble. */
 int32_t jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds);

@@ -59,7 +59,7 @@ def callbacks(
 ) -> dict[Event, Callable[..., object]]:
     """A function pointer for each event from VMInit on, as many as `size` has room for: an older agent's table is
     shorter, and what a newer one has behind ours nobody calls."""
-    count = min(size // POINTER.size, LAST_EVENT - FIRST_EVENT + 1)
+    count = max(0, min(size // POINTER.size, LAST_EVENT - FIRST_EVENT + 1))
     raw = machine.jni.read(address, count * POINTER.size)
     block = machine.address(environment)
     return {

@@ -1,0 +1,128 @@
+// An agent for a real JVM and for CPython: calls every function of the interface, and writes down the answers.
+//
+// Its options are a folder with the file `program`: lines of a phase's letter, a slot and a way to give arguments. Each
+// is called on three environments: one that holds nothing, one that holds what it could get in ONLOAD, and one that has
+// been disposed of. The calls are made from vmscope's table: calls.inc has a case for each slot and way.
+// Phases: O ONLOAD, P PRIMORDIAL, S START, L LIVE, D DEAD; U is LIVE on a thread that the VM does not know.
+
+#include <jvmti.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static FILE *answers;
+static char program[1 << 20];
+static jvmtiEnv *environments[3];
+static jobject a_class, a_thread;
+
+// What is given where nothing right is: room for results, and what looks like an id, a monitor or a table.
+static jlong room[8][512];
+static jlong nothing[512];
+static void *no_method[2];
+static jobject wrong_objects[1];
+static jclass wrong_classes[1];
+static char *no_texts[1] = {"no/such"};
+static jvmtiClassDefinition no_definitions[1];
+
+static jint JNICALL no_callback() {
+    return 0;
+}
+
+static int call(jvmtiEnv *env, int slot, char way) {
+    switch (slot << 8 | way) {
+#include "calls.inc"
+    }
+    return -1;
+}
+
+static void run(char phase) {
+    char *line = program, *end;
+    for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        char when, way;
+        int slot;
+        if (sscanf(line, "%c %d %c", &when, &slot, &way) == 3 && when == phase) {
+            for (int i = 0; i < 3; i++) {
+                memset(room, 0, sizeof room);
+                memset(nothing, 0, sizeof nothing);
+                fprintf(answers, "%c %d %c %d %d\n", phase, slot, way, i, call(environments[i], slot, way));
+                fflush(answers);
+            }
+        }
+    }
+}
+
+static void *unattached(void *unused) {
+    run('U');
+    return NULL;
+}
+
+static void JNICALL on_early_start(jvmtiEnv *env, JNIEnv *jni) {
+    run('P');
+}
+
+static void JNICALL on_start(jvmtiEnv *env, JNIEnv *jni) {
+    run('S');
+}
+
+static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
+    jint count;
+    jclass *classes;
+    pthread_t other;
+    (*env)->GetLoadedClasses(env, &count, &classes);
+    wrong_objects[0] = a_class = classes[0];
+    wrong_classes[0] = a_thread = thread;
+    no_definitions[0] = (jvmtiClassDefinition){thread, 1, (unsigned char *)""};
+    run('L');
+    pthread_create(&other, NULL, unattached, NULL);
+    pthread_join(other, NULL);
+    a_class = a_thread = wrong_objects[0] = wrong_classes[0] = NULL;
+}
+
+static void enable(jvmtiEnv *env, jvmtiEvent event) {
+    (*env)->SetEventNotificationMode(env, JVMTI_ENABLE, event, NULL);
+}
+
+JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+    char path[4096];
+    jvmtiEventCallbacks early_callbacks = {.VMStart = on_early_start};
+    jvmtiEventCallbacks callbacks = {.VMStart = on_start, .VMInit = on_init};
+    jvmtiCapabilities potential, early_start = {.can_generate_early_vmstart = 1};
+    jvmtiEnv *early, *control;
+
+    snprintf(path, sizeof path, "%s/program", options);
+    FILE *file = fopen(path, "r");
+    snprintf(path, sizeof path, "%s/answers", options);
+    answers = fopen(path, "w");
+    if (file == NULL || answers == NULL || fread(program, 1, sizeof program - 1, file) == 0) {
+        return 1;
+    }
+    fclose(file);
+    for (int i = 0; i < 3; i++) {
+        if ((*vm)->GetEnv(vm, (void **)&environments[i], JVMTI_VERSION_1_2) != JNI_OK) {
+            return 1;
+        }
+    }
+    (*environments[1])->GetPotentialCapabilities(environments[1], &potential);
+    potential.can_generate_early_vmstart = 0;
+    if ((*environments[1])->AddCapabilities(environments[1], &potential) != JVMTI_ERROR_NONE) {
+        return 1;
+    }
+    (*environments[2])->DisposeEnvironment(environments[2]);
+    if ((*vm)->GetEnv(vm, (void **)&early, JVMTI_VERSION_1_2) != JNI_OK ||
+        (*vm)->GetEnv(vm, (void **)&control, JVMTI_VERSION_1_2) != JNI_OK ||
+        (*early)->AddCapabilities(early, &early_start) != JVMTI_ERROR_NONE) {
+        return 1;
+    }
+    (*early)->SetEventCallbacks(early, &early_callbacks, sizeof early_callbacks);
+    (*control)->SetEventCallbacks(control, &callbacks, sizeof callbacks);
+    enable(early, JVMTI_EVENT_VM_START);
+    enable(control, JVMTI_EVENT_VM_START);
+    enable(control, JVMTI_EVENT_VM_INIT);
+    run('O');
+    return 0;
+}
+
+JNIEXPORT void JNICALL Agent_OnUnload(JavaVM *vm) {
+    run('D');
+    fclose(answers);
+}
