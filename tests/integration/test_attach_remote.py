@@ -187,6 +187,28 @@ except VMScopeError as error:
     assert roots.ask("'vmscope' in sys.modules") == "False"
 
 
+@pytest.mark.parametrize(
+    ("scope", "said", "advice"),
+    [
+        (None, "", "CAP_SYS_PTRACE" if os.geteuid() == 0 else "run this as root"),
+        ("1", " (kernel.yama.ptrace_scope is 1)", "CAP_SYS_PTRACE" if os.geteuid() == 0 else "run this as root"),
+        ("3", " (kernel.yama.ptrace_scope is 3)", "until this system boots anew nobody may"),
+    ],
+    ids=["without Yama", "1", "3"],
+)
+def test_where_ptrace_is_restricted(
+    scope: str | None, said: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As remote_exec raises it; the way through /proc/PID/root and the socket needs no ptrace."""
+    file = tmp_path / "ptrace_scope"
+    if scope is not None:
+        file.write_text(f"{scope}\n")
+    monkeypatch.setattr(remote, "_PTRACE_SCOPE", str(file))
+    error = remote._refused(Target(os.getpid()), "PermissionError", "[Errno 1] Operation not permitted")
+    assert str(error) == f"Permission denied: this user may not look into process {os.getpid()}{said}"
+    assert advice in error.hint
+
+
 def test_a_container(python314: str) -> None:
     """With a /tmp of its own it cannot be given the script: it is said where to ask from."""
     if os.geteuid() or not shutil.which("unshare"):

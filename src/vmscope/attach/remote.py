@@ -22,6 +22,7 @@ OLDEST = (3, 14)  # the first that can be asked from outside
 PATIENCE = 10.0  # seconds for the script's answer
 WAYS = "start it anew with vmscope run, with vmscope autostart on, or with vmscope.start() in its code"
 
+_PTRACE_SCOPE = "/proc/sys/kernel/yama/ptrace_scope"  # 0: each user its own processes; 1, 2: root; 3: nobody
 _LIMIT = 16 << 20  # bytes of a process's maps
 _LONGEST_ANSWER = 4096
 _OK = "started"
@@ -165,7 +166,7 @@ def _leave_script(target: Target) -> str:
     except OSError as error:
         _clear(folder)
         if isinstance(error, PermissionError):
-            raise _denied(target.pid) from None
+            raise _denied(target) from None
         raise AttachError(
             f"process {target.pid} cannot be given a script: {error.strerror}", pid=target.pid, path=folder
         ) from None
@@ -241,7 +242,7 @@ def _refused(target: Target, name: str, text: str) -> AttachError | AccessDenied
     if not target.alive:
         return NoSuchProcess(f"process {pid} ended while it was asked", pid=pid)
     if name == "PermissionError":
-        return _denied(pid)
+        return _denied(target)
     if "not enabled" in text:
         return NotAttachable(
             f"process {pid} forbids to be asked from outside: PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug",
@@ -251,12 +252,26 @@ def _refused(target: Target, name: str, text: str) -> AttachError | AccessDenied
     return NotAttachable(f"process {pid} cannot be told to start vmscope: {name}: {text}", pid=pid, hint=WAYS)
 
 
-def _denied(pid: int) -> AccessDenied:
-    return AccessDenied(
-        f"Permission denied: this user may not look into process {pid}",
-        pid=pid,
-        hint="it is another user's, or ptrace is restricted: run this as root, with a CPython of its minor version",
-    )
+def _denied(target: Target) -> AccessDenied:
+    pid, euid = target.pid, os.geteuid()
+    if euid not in (0, target.uid):
+        return AccessDenied(
+            f"Permission denied: process {pid} belongs to another user",
+            pid=pid,
+            hint="run this as its user or as root, with a CPython of its minor version",
+        )
+    try:
+        scope = read_file(_PTRACE_SCOPE, 16).strip().decode()
+    except OSError:  # a kernel without Yama
+        scope = "0"
+    why = "" if scope == "0" else f" (kernel.yama.ptrace_scope is {scope})"
+    if scope == "3":
+        hint = f"until this system boots anew nobody may: {WAYS}"
+    elif euid == 0:
+        hint = "it takes CAP_SYS_PTRACE, which root does not have in every container"
+    else:
+        hint = "run this as root, with a CPython of its minor version"
+    return AccessDenied(f"Permission denied: this user may not look into process {pid}{why}", pid=pid, hint=hint)
 
 
 def _wait(target: Target, folder: str, timeout: float) -> str | None:
