@@ -12,7 +12,7 @@ export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help setup test test-windows matrix freethreaded python314 cpython lint format types bench docs tables demo jdks clean
+.PHONY: help agents setup test test-windows matrix freethreaded python314 cpython lint format types bench docs tables demo jdks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,10 @@ tables: setup ## write the documentation's tables anew from those in the code
 
 demo: setup ## a Python service and a JVM, seen by vmscope and by the JDK's own tools
 	$(python) examples/demo.py $(ARGS)
+
+agents: setup ## agents for JVMs that others wrote, from Debian's packages, and the tests that load them
+	@scripts/agents
+	$(python) -m pytest -q tests/integration/test_other_agents.py
 
 jdks: setup ## JDK 17 and 21 from PyPI, where the machine lacks them, for the tests that compare versions
 	@scripts/jdks 17 21
