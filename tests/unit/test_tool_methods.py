@@ -194,7 +194,18 @@ def test_line_numbers_are_dis_s(env: Environment) -> None:
         starts: list[tuple[int, int | None]] = list(dis.findlinestarts(each))
         expected = [(offset, line) for offset, line in starts if line is not None]
         merged = [entry for i, entry in enumerate(expected) if not i or entry[1] != expected[i - 1][1]]
-        assert env.get_line_number_table(each) == merged
+        handlers = {item.offset + 2 for item in dis.get_instructions(each) if item.opname == "PUSH_EXC_INFO"}
+        lines = [(offset - 2 if offset in handlers else offset, line) for offset, line in merged]
+        assert env.get_line_number_table(each) == lines
+
+
+def test_an_exception_is_caught_in_the_line_of_its_except(env: Environment) -> None:
+    source = "def catch():\n  try:\n    throw()\n  except (\n    ValueError,\n  ):\n    pass\n"
+    names: dict[str, types.FunctionType] = {}
+    exec(source, names)
+    code = names["catch"].__code__
+    (handler,) = [item.offset for item in dis.get_instructions(code) if item.opname == "PUSH_EXC_INFO"]
+    assert [entry.line_number for entry in env.get_line_number_table(code) if entry.start_location == handler] == [5]
 
 
 def test_locations_and_bytecodes_are_dis_s(env: Environment) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opcode import opmap
 from types import BuiltinFunctionType, ClassMethodDescriptorType, CodeType
 
 from vmscope.tool import anatomy, redefinition
@@ -21,6 +22,7 @@ IS_VARARGS, NATIVE, IS_ABSTRACT, SYNTHETIC = 0x80, 0x100, 0x400, 0x1000
 
 OF_CLASS = (staticmethod, classmethod, ClassMethodDescriptorType, BuiltinFunctionType)  # they get no object
 INSTRUCTION = 2  # bytes
+HANDLER = opmap["PUSH_EXC_INFO"]
 OBJECT, TUPLE, DICT = (anatomy.signature(kind) for kind in (object, tuple, dict))
 
 
@@ -85,12 +87,20 @@ class Methods(Base):
     def get_line_number_table(self, method: Method) -> list[LineNumberEntry]:
         """Where lines begin, by location. AbsentInformation when no line is recorded.
 
-        CPython: co_lines, without what belongs to no line.
+        CPython: co_lines, without what belongs to no line. What begins a handler, where an exception is caught, belongs
+        to none, and counts for the line of its `except`.
         """
+        code = python(method)
         table: list[LineNumberEntry] = []
-        for start, _, line in python(method).co_lines():
-            if line is not None and (not table or table[-1].line_number != line):
-                table.append(LineNumberEntry(start, line))
+        entered = None  # the handler whose line comes next
+        for start, end, line in code.co_lines():
+            if line is None:
+                at = code.co_code[start:end:INSTRUCTION].rfind(HANDLER)
+                entered = None if at < 0 else start + at * INSTRUCTION
+                continue
+            if not table or table[-1].line_number != line:
+                table.append(LineNumberEntry(start if entered is None else entered, line))
+            entered = None
         if not table:
             raise AbsentInformation(f"{method!r} has no line numbers")
         return table
