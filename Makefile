@@ -64,6 +64,7 @@ docs: ## the documentation, into docs/_build; a warning is an error
 tables: setup ## write the documentation's tables anew from those in the code
 	$(python) scripts/tables.py
 	$(python) scripts/jvmti_slots.py
+	$(python) scripts/jni_slots.py
 
 demo: setup ## a Python service and a JVM, seen by vmscope and by the JDK's own tools
 	$(python) examples/demo.py $(ARGS)

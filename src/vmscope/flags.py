@@ -53,6 +53,7 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
     ),
     ("PerfMaxStringConstLength", 1024, 32, 32_768, "Bytes that a constant string keeps."),
     ("ReduceSignalUsage", False, 0, 0, "Leave SIGTERM and SIGHUP to the program; -Xrs says the same."),
+    ("CheckJNICalls", False, 0, 0, "Log what native agents do wrong with JNI; -Xcheck:jni says the same."),
     (
         "EnableDynamicAgentLoading",
         True,
@@ -142,6 +143,9 @@ class Flags:
         elif option == "-Xrs":
             self._values["ReduceSignalUsage"] = True
             self.origins["ReduceSignalUsage"] = origin
+        elif option == "-Xcheck:jni":
+            self._values["CheckJNICalls"] = True
+            self.origins["CheckJNICalls"] = origin
         else:
             raise OptionError(f"{option} is no VM option", hint="vmscope run --help lists them")
         self.arguments.append(option)

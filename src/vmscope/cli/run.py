@@ -28,6 +28,7 @@ can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounte
   -pyagent:MODULE[=OPTIONS]
               load an agent, before the program's first line; -agentlib:NAME and -agentpath:PATH likewise,
               for native libraries and for agents that are linked into the executable
+  -Xcheck:jni log what native agents do wrong with JNI
   -Xrs        leave SIGTERM and SIGHUP alone; else, at their default action, they end the VM in order first
 
 {flags}

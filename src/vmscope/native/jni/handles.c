@@ -173,6 +173,26 @@ jni_kind(Native *native, const void *handle)
     return bits != 0 && there ? (int)(bits & 3) : 0;
 }
 
+const char *
+jni_wrong(const Native *native, const void *handle)
+{
+    uintptr_t bits = (uintptr_t)handle;
+    uint32_t place = (uint32_t)bits >> 2;
+    uint16_t serial = (uint16_t)(bits >> 32), number = (uint16_t)(bits >> 48);
+    if ((bits & 3) == LOCAL && number != 0) {
+        if (number != native->number) {
+            return "a local reference of another thread, or none at all";
+        }
+        if (place < native->capacity && (place >= native->count || native->serials[place] != serial ||
+                                         native->locals[place] == NULL)) {
+            return "a local reference that was deleted, or whose frame is gone";
+        }
+    } else if ((bits & 3) != 0 && number == 0 && place < global_count) {
+        return "a global reference that was deleted";
+    }
+    return "no reference";
+}
+
 int
 jni_delete(Native *native, const void *handle)
 {
@@ -187,7 +207,7 @@ jni_delete(Native *native, const void *handle)
         object = *local;
         *local = NULL;
         native->serials[place]++;
-        uint32_t begin = native->depth ? native->frames[native->depth - 1] : 0;
+        uint32_t begin = jni_frame_begin(native);
         while (native->count > begin && native->locals[native->count - 1] == NULL) {
             native->count--;
         }
@@ -209,7 +229,12 @@ jni_delete(Native *native, const void *handle)
 
 /* -- ids of methods -------------------------------------------------------------------------------- */
 
-static PyObject **methods; /* each kept alive for good */
+typedef struct {
+    PyObject *method; /* kept alive for good */
+    char *types;      /* of the arguments that JNI calls it with, once they are asked for */
+} Method;
+
+static Method *methods;
 static size_t method_count, method_room;
 static PyObject *others; /* the ids of those that are no code objects, by address */
 static Py_ssize_t extra = -1;
@@ -229,7 +254,7 @@ id_new(PyObject *method)
 {
     if (method_count == method_room) {
         size_t room = method_room ? 2 * method_room : 256;
-        PyObject **more = realloc(methods, room * sizeof *more);
+        Method *more = realloc(methods, room * sizeof *more);
         if (more == NULL) {
             PyErr_NoMemory();
             return NULL;
@@ -237,7 +262,7 @@ id_new(PyObject *method)
         methods = more;
         method_room = room;
     }
-    methods[method_count++] = Py_NewRef(method);
+    methods[method_count++] = (Method){.method = Py_NewRef(method)};
     return (void *)(uintptr_t)(method_count << 3 | 5);
 }
 
@@ -287,11 +312,38 @@ jni_method_id(PyObject *method)
     return id;
 }
 
+static Method *
+method_at(const void *id)
+{
+    uintptr_t bits = (uintptr_t)id;
+    return (bits & 7) == 5 && bits >> 3 != 0 && bits >> 3 <= method_count ? &methods[(bits >> 3) - 1] : NULL;
+}
+
 PyObject *
 jni_method(const void *id)
 {
-    uintptr_t bits = (uintptr_t)id;
-    return (bits & 7) == 5 && bits >> 3 != 0 && bits >> 3 <= method_count ? methods[(bits >> 3) - 1] : NULL;
+    const Method *method = method_at(id);
+    return method == NULL ? NULL : method->method;
+}
+
+const char *
+jni_types(const void *id)
+{
+    const Method *method = method_at(id);
+    if (method == NULL || method->types != NULL) {
+        return method == NULL ? NULL : method->types;
+    }
+    PyObject *given = PyObject_CallMethod(jni_machine, "jni_types", "N", PyLong_FromVoidPtr((void *)id));
+    const char *text = given == NULL ? NULL : PyUnicode_AsUTF8(given);
+    char *types = text == NULL || strlen(text) > MOST_TYPES ? NULL : strdup(text);
+    if (types == NULL && !PyErr_Occurred()) {
+        PyErr_NoMemory();
+    }
+    Py_XDECREF(given);
+    if (types != NULL) {
+        method_at(id)->types = types; /* there may be more of them by now, elsewhere */
+    }
+    return types;
 }
 
 /* -- for Python ------------------------------------------------------------------------------------ */
@@ -369,6 +421,24 @@ py_method_id(PyObject *Py_UNUSED(module), PyObject *method)
 }
 
 static PyObject *
+py_new_method_id(PyObject *Py_UNUSED(module), PyObject *method)
+{
+    void *id = id_new(method);
+    return id == NULL ? NULL : PyLong_FromVoidPtr(id);
+}
+
+static PyObject *
+py_wrong(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    void *handle;
+    Native *native = jni_native();
+    if (native == NULL) {
+        return PyErr_NoMemory();
+    }
+    return as_pointer(number, &handle) < 0 ? NULL : PyUnicode_FromString(jni_wrong(native, handle));
+}
+
+static PyObject *
 py_method(PyObject *Py_UNUSED(module), PyObject *number)
 {
     void *id;
@@ -390,6 +460,8 @@ static PyMethodDef functions[] = {
     {"kind", py_kind, METH_O, "kind(handle) -> int: 1 local, 2 global, 3 weak, 0 none."},
     {"delete", py_delete, METH_O, "delete(handle) -> bool: whether there was such a reference."},
     {"method_id", py_method_id, METH_O, "method_id(method) -> int: the same each time; keeps it alive for good."},
+    {"new_method_id", py_new_method_id, METH_O, "new_method_id(method) -> int: one more, for calls of another kind."},
+    {"wrong", py_wrong, METH_O, "wrong(handle) -> str: what is wrong with what is no reference."},
     {"method", py_method, METH_O, "method(id) -> object; LookupError."},
     {NULL, NULL, 0, NULL},
 };

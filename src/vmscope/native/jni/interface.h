@@ -58,7 +58,7 @@ typedef struct Native {
     PyObject **locals;    /* local references: NULL where one was deleted */
     uint16_t *serials;    /* of each place; grows when its reference goes */
     uint32_t count, capacity, room;
-    uint32_t *frames;     /* where each frame's references begin */
+    uint32_t *frames;     /* where each frame's references begin, with OWN_FRAME */
     uint32_t depth;
     struct Native *next; /* of those whose threads have ended */
 } Native;
@@ -67,7 +67,8 @@ typedef struct Native {
 Native *jni_native(void);
 /* Whether Python knows the calling thread, and may be called on it now. */
 int jni_attached(void);
-/* Opens and closes a frame of local references, with the GIL. -1 without memory. */
+/* Opens and closes the frame of local references of a call into an agent, with the GIL. -1 without memory. Frames that
+ * the agent has opened and left open go with it. */
 int jni_push_frame(Native *native);
 void jni_pop_frame(Native *native);
 /* With the GIL: lets go of what threads left behind that ended without detaching. */
@@ -75,6 +76,12 @@ void jni_tidy(void);
 /* With the GIL, after an agent's function: reports the exception that it left pending, if any. `environment` may be
  * NULL, `place` is an event's number, or 0. */
 void jni_drop_pending(Native *native, const void *environment, int place);
+/* Those that an agent opens itself; it can close none but its own: whether there was one. */
+#define OWN_FRAME (UINT32_C(1) << 31)
+int jni_push_own_frame(Native *native);
+int jni_pop_own_frame(Native *native);
+/* Where the innermost frame's references begin. */
+uint32_t jni_frame_begin(const Native *native);
 
 /* -- handles (handles.c): with the GIL ------------------------------------------------------------ */
 
@@ -88,12 +95,17 @@ void *jni_weak(PyObject *object);
  * or of all. A null handle, and a weak one whose object has gone, are found, and NULL. */
 PyObject *jni_object(Native *native, const void *handle, int *found);
 int jni_kind(Native *native, const void *handle); /* LOCAL, GLOBAL, WEAK, or 0 */
+/* What is wrong with a handle that was not found, in words. */
+const char *jni_wrong(const Native *native, const void *handle);
 /* Deletes a reference; whether there was one. */
 int jni_delete(Native *native, const void *handle);
 
 /* Ids live as long as the process, and keep what they name alive. 0 without memory, with an exception set. */
 void *jni_method_id(PyObject *method);
 PyObject *jni_method(const void *id); /* borrowed; NULL for what is none */
+/* The types of the arguments that JNI calls it with, a letter each; NULL for no id, or with an exception set. */
+#define MOST_TYPES 255
+const char *jni_types(const void *id);
 
 /* -- environments (environments.c) ---------------------------------------------------------------- */
 
@@ -134,5 +146,6 @@ int jni_add_memory(PyObject *module);
 int jni_add_library(PyObject *module);
 int jni_add_raw_monitors(PyObject *module);
 int jni_add_java_vm(PyObject *module);
+int jni_add_jnienv(PyObject *module);
 
 #endif

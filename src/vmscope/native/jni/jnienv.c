@@ -1,10 +1,261 @@
-/* The slots of a JNIEnv. */
-#include "interface.h"
+/* The slots of a JNIEnv, and the way from them into Python. */
+#include "jnienv.h"
 
-static int32_t
-get_version(void *Py_UNUSED(native))
+#include "jnienv_slots.h"
+
+int jni_checks;
+
+int
+jni_begin(Entry *entry, const void *given, int slot)
 {
-    return 0x000a0000;
+    if (!jni_attached() || (entry->native = jni_native()) == NULL) {
+        return 0;
+    }
+    entry->gil = PyGILState_Ensure();
+    PyErr_Fetch(&entry->type, &entry->value, &entry->trace);
+    if (!jni_checks) {
+        return 1;
+    }
+    if (given != entry->native) {
+        jni_report("%s: the JNIEnv is another thread's", jni_names[slot]);
+    }
+    if (entry->native->pending != NULL && !jni_despite_exception[slot]) {
+        jni_report("%s: called with an exception pending: %R", jni_names[slot], entry->native->pending);
+        jni_end(entry);
+        return 0;
+    }
+    return 1;
 }
 
-const void *jni_functions[JNI_SLOTS] = {[4] = get_version};
+void
+jni_end(Entry *entry)
+{
+    PyErr_Restore(entry->type, entry->value, entry->trace);
+    PyGILState_Release(entry->gil);
+}
+
+void
+jni_set_pending(Native *native, PyObject *error)
+{
+    if (native->pending == NULL) {
+        native->pending = error;
+    } else {
+        Py_XDECREF(error);
+    }
+}
+
+void
+jni_raised(Native *native)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    jni_set_pending(native, PyErr_GetRaisedException());
+#else
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace != NULL) {
+        PyException_SetTraceback(value, trace);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    jni_set_pending(native, value);
+#endif
+}
+
+static PyObject *
+argument(const Value *value, char kind)
+{
+    switch (kind) {
+    case 'z':
+        return PyLong_FromLong(value->z);
+    case 'b':
+        return PyLong_FromLong(value->b);
+    case 'c':
+        return PyLong_FromLong(value->c);
+    case 's':
+        return PyLong_FromLong(value->s);
+    case 'i':
+        return PyLong_FromLong(value->i);
+    case 'j':
+        return PyLong_FromLongLong(value->j);
+    case 'f':
+        return PyFloat_FromDouble(value->f);
+    case 'd':
+        return PyFloat_FromDouble(value->d);
+    default:
+        return PyLong_FromVoidPtr(value->l);
+    }
+}
+
+/* What came from Python, which has seen to it that it is in its type's range. */
+static Value
+result_of(PyObject *object, char kind)
+{
+    Value value = {.j = 0};
+    switch (kind) {
+    case 'z':
+        value.z = (uint8_t)PyLong_AsLong(object);
+        break;
+    case 'b':
+        value.b = (int8_t)PyLong_AsLong(object);
+        break;
+    case 'c':
+        value.c = (uint16_t)PyLong_AsLong(object);
+        break;
+    case 's':
+        value.s = (int16_t)PyLong_AsLong(object);
+        break;
+    case 'i':
+        value.i = (int32_t)PyLong_AsLong(object);
+        break;
+    case 'j':
+        value.j = PyLong_AsLongLong(object);
+        break;
+    case 'f':
+        value.f = (float)PyFloat_AsDouble(object);
+        break;
+    case 'd':
+        value.d = PyFloat_AsDouble(object);
+        break;
+    case 'l':
+        value.l = PyLong_AsVoidPtr(object);
+        break;
+    default:
+        break;
+    }
+    return value;
+}
+
+static Value
+call(Native *native, int slot, char kind, int count, const Value *arguments, const char *kinds)
+{
+    Value value = {.j = 0};
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple != NULL && i < count; i++) {
+        PyObject *each = argument(&arguments[i], kinds[i]);
+        if (each == NULL) {
+            Py_CLEAR(tuple);
+        } else {
+            PyTuple_SET_ITEM(tuple, i, each);
+        }
+    }
+    PyObject *result = tuple == NULL ? NULL : PyObject_CallMethod(jni_machine, "jni_call", "iO", slot, tuple);
+    if (result != NULL) {
+        value = result_of(result, kind);
+        Py_DECREF(result);
+    }
+    if (PyErr_Occurred()) {
+        value.j = 0;
+        jni_raised(native);
+    }
+    Py_XDECREF(tuple);
+    return value;
+}
+
+Value
+jni_call(const void *given, int slot, char result, int count, const Value *arguments, const char *kinds)
+{
+    Entry entry;
+    Value value = {.j = 0};
+    if (jni_begin(&entry, given, slot)) {
+        value = call(entry.native, slot, result, count, arguments, kinds);
+        jni_end(&entry);
+    }
+    return value;
+}
+
+Value
+jni_call_list(const void *given, int slot, char result, int count, const Value *arguments, va_list list)
+{
+    Entry entry;
+    Value value = {.j = 0};
+    if (!jni_begin(&entry, given, slot)) {
+        return value;
+    }
+    const char *types = jni_types(arguments[count - 1].l); /* NULL: no method, as the function itself will find */
+    Value values[MOST_TYPES], all[4];
+    for (size_t i = 0; types != NULL && types[i] != '\0'; i++) {
+        switch (types[i]) {
+        case 'Z':
+            values[i].z = va_arg(list, int) != 0;
+            break;
+        case 'B':
+            values[i].b = (int8_t)va_arg(list, int);
+            break;
+        case 'C':
+            values[i].c = (uint16_t)va_arg(list, int);
+            break;
+        case 'S':
+            values[i].s = (int16_t)va_arg(list, int);
+            break;
+        case 'I':
+            values[i].i = va_arg(list, int32_t);
+            break;
+        case 'J':
+            values[i].j = va_arg(list, int64_t);
+            break;
+        case 'F':
+            values[i].f = (float)va_arg(list, double);
+            break;
+        case 'D':
+            values[i].d = va_arg(list, double);
+            break;
+        default:
+            values[i].l = va_arg(list, void *);
+            break;
+        }
+    }
+    if (PyErr_Occurred()) {
+        jni_raised(entry.native);
+    } else {
+        memcpy(all, arguments, (size_t)count * sizeof *all);
+        all[count].l = values;
+        value = call(entry.native, slot, result, count + 1, all, "llll");
+    }
+    jni_end(&entry);
+    return value;
+}
+
+/* -- for Python ------------------------------------------------------------------------------------ */
+
+static PyObject *
+py_check(PyObject *Py_UNUSED(module), PyObject *on)
+{
+    int given = PyObject_IsTrue(on);
+    if (given < 0) {
+        return NULL;
+    }
+    jni_checks = given;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+py_throw(PyObject *Py_UNUSED(module), PyObject *error)
+{
+    Native *native = jni_native();
+    if (native == NULL) {
+        return PyErr_NoMemory();
+    }
+    Py_XSETREF(native->pending, error == Py_None ? NULL : Py_NewRef(error));
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+py_pending(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    Native *native = jni_native();
+    return Py_NewRef(native == NULL || native->pending == NULL ? Py_None : native->pending);
+}
+
+static PyMethodDef functions[] = {
+    {"check", py_check, METH_O, "check(on): whether what agents do wrong with JNI is told in the log."},
+    {"throw", py_throw, METH_O, "throw(exception or None): what is pending on this thread, in the place of what was."},
+    {"pending", py_pending, METH_NOARGS, "pending() -> exception or None"},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+jni_add_jnienv(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

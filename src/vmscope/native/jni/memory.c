@@ -65,12 +65,36 @@ py_free(PyObject *Py_UNUSED(module), PyObject *number)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+py_view(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *number;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(arguments, "On", &number, &size)) {
+        return NULL;
+    }
+    void *address = PyLong_AsVoidPtr(number);
+    return address == NULL && PyErr_Occurred() ? NULL : PyMemoryView_FromMemory(address, size, PyBUF_WRITE);
+}
+
+static PyObject *
+py_address(PyObject *Py_UNUSED(module), PyObject *view)
+{
+    if (!PyMemoryView_Check(view)) {
+        PyErr_SetString(PyExc_TypeError, "a memoryview");
+        return NULL;
+    }
+    return PyLong_FromVoidPtr(PyMemoryView_GET_BUFFER(view)->buf);
+}
+
 static PyMethodDef functions[] = {
     {"read", py_read, METH_VARARGS, "read(address, size) -> bytes"},
     {"text", py_text, METH_O, "text(address) -> bytes: up to the first NUL."},
     {"write", py_write, METH_VARARGS, "write(address, bytes)"},
     {"allocate", py_allocate, METH_O, "allocate(bytes) -> int: a copy of them, which Deallocate frees."},
     {"free", py_free, METH_O, "free(address)"},
+    {"view", py_view, METH_VARARGS, "view(address, size) -> memoryview: of what is the caller's."},
+    {"address", py_address, METH_O, "address(memoryview) -> int: of its first byte."},
     {NULL, NULL, 0, NULL},
 };
 

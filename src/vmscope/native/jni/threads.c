@@ -122,8 +122,8 @@ jni_attached(void)
     return (here == NULL || !here->without_python) && Py_IsInitialized() && PyGILState_GetThisThreadState() != NULL;
 }
 
-int
-jni_push_frame(Native *native)
+static int
+push(Native *native, uint32_t own)
 {
     if (native->depth == native->room) {
         uint32_t room = native->room ? 2 * native->room : 16;
@@ -134,14 +134,21 @@ jni_push_frame(Native *native)
         native->frames = frames;
         native->room = room;
     }
-    native->frames[native->depth++] = native->count;
+    native->frames[native->depth++] = native->count | own;
     return 0;
 }
 
-void
-jni_pop_frame(Native *native)
+uint32_t
+jni_frame_begin(const Native *native)
 {
-    uint32_t begin = native->frames[--native->depth];
+    return native->depth ? native->frames[native->depth - 1] & ~OWN_FRAME : 0;
+}
+
+static void
+pop(Native *native)
+{
+    uint32_t begin = jni_frame_begin(native);
+    native->depth--;
     while (native->count > begin) {
         uint32_t place = --native->count;
         PyObject *object = native->locals[place];
@@ -149,4 +156,41 @@ jni_pop_frame(Native *native)
         native->locals[place] = NULL;
         Py_XDECREF(object); /* may run code that makes references, above this place, and drops them */
     }
+}
+
+static int
+in_own_frame(const Native *native)
+{
+    return native->depth && native->frames[native->depth - 1] & OWN_FRAME;
+}
+
+int
+jni_push_frame(Native *native)
+{
+    return push(native, 0);
+}
+
+void
+jni_pop_frame(Native *native)
+{
+    while (in_own_frame(native)) {
+        pop(native);
+    }
+    pop(native);
+}
+
+int
+jni_push_own_frame(Native *native)
+{
+    return push(native, OWN_FRAME);
+}
+
+int
+jni_pop_own_frame(Native *native)
+{
+    if (!in_own_frame(native)) {
+        return 0;
+    }
+    pop(native);
+    return 1;
 }

@@ -12,6 +12,7 @@ from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
 from vmscope.tool.events import KINDS, Event
 from vmscope.tool.functions import BY_METHOD
 from vmscope.tool.jni.extensions import EXTENSIONS
+from vmscope.tool.jni.interface import Interface
 from vmscope.tool.jni.marshal import Call, calls_of
 from vmscope.tool.threads import Thread
 
@@ -46,6 +47,9 @@ class Machine:
         self._loading: dict[int, AgentVM] = {}  # agents that are being loaded, by the thread that does it
         self._field_ids: dict[tuple[Class, str], int] = {}
         self._fields: list[tuple[Class, str]] = []
+        interface = Interface(self)
+        self.jni_call = interface.call
+        self.jni_types = interface.types
         for row in (*BY_METHOD.values(), *(known.row for known in EXTENSIONS)):
             jni.define(row.slot, row.phases, -1 if row.capability is None else row.capability)
         monitors.interrupters.append(jni.interrupt)

@@ -1,0 +1,56 @@
+"""JNI's functions about exceptions, but for those in C."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from vmscope.tool import anatomy, threads
+from vmscope.tool.frames import is_own
+from vmscope.tool.jni import text
+from vmscope.tool.jni.group import Group
+from vmscope.tool.jni.misuse import MisuseError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+ERROR = -1
+
+
+class Errors(Group):
+    def throw_new(self, klass: object, message: int) -> int:
+        if not anatomy.is_a(klass, type) or BaseException not in anatomy.mro(klass):
+            raise MisuseError(TypeError, f"{klass!r} is no class of exceptions")
+        given = (text.decode(self.jni.text(message)),) if message else ()
+        try:
+            error = klass(*given)
+        except Exception as other:
+            self.jni.throw(other)
+            return ERROR
+        self.jni.throw(error)
+        return 0
+
+    def exception_describe(self) -> None:
+        """Prints it as the end of a thread is printed, without the way through vmscope, and clears it."""
+        error = self.jni.pending()
+        if error is None:
+            return
+        self.jni.throw(None)
+        import traceback
+
+        print(f'Exception in thread "{threads.current().name}":', file=sys.stderr)
+        traceback.print_exception(type(error), error, of_program(error.__traceback__))
+
+    def fatal_error(self, message: int) -> None:
+        """The process ends."""
+        shown = text.decode(self.jni.text(message)) if message else ""
+        os.write(2, f"FATAL ERROR in native method: {shown}\n".encode("utf-8", "replace"))
+        os.abort()
+
+
+def of_program(trace: TracebackType | None) -> TracebackType | None:
+    """Without the frames of vmscope that it begins with."""
+    while trace is not None and is_own(trace.tb_frame.f_code):
+        trace = trace.tb_next
+    return trace

@@ -1,0 +1,178 @@
+"""JNI's functions that find and call methods, and make objects."""
+
+from __future__ import annotations
+
+from types import CodeType, FunctionType, ModuleType
+
+from vmscope.tool import anatomy
+from vmscope.tool.jni import conversions, java, names, targets, text
+from vmscope.tool.jni.group import Group
+from vmscope.tool.jni.misuse import MisuseError
+from vmscope.tool.jni.targets import CONSTRUCTOR, Target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from vmscope.tool.jni.machine import Machine
+
+    Klass = type | ModuleType
+
+
+class Invocation(Group):
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self._ids: dict[tuple[Klass, str, str, bool], int] = {}
+        self._targets: dict[int, Target] = {}
+
+    def get_method_id(self, klass: Klass, name: int, signature: int) -> int:
+        return self._method_id(klass, name, signature, static=False)
+
+    def get_static_method_id(self, klass: Klass, name: int, signature: int) -> int:
+        return self._method_id(klass, name, signature, static=True)
+
+    def _method_id(self, klass: Klass, name: int, signature: int, *, static: bool) -> int:
+        """The same for each class that inherits the method. AttributeError, as NoSuchMethodError."""
+        called, written = (text.decode(self.jni.text(each)) for each in (name, signature))
+        found = targets.find(klass, called, written, static=static)
+        if found is None:
+            which = "static method" if static else "method"
+            raise AttributeError(f"{names.class_name(klass)} has no {which} {called}{written}")
+        target, method = found
+        key = target.owner, called, written, static
+        known = self._ids.get(key)
+        if known is None:
+            known = self.jni.method_id(method) if target.canonical else self.jni.new_method_id(method)
+            self._ids[key] = known
+            self._targets[known] = target
+        return known
+
+    def target(self, method: int) -> Target:
+        """What an id means. One that came with an event is what its code is the code of."""
+        found = self._targets.get(method)
+        if found is None:
+            try:
+                of = self.jni.method(method)
+            except LookupError:
+                raise MisuseError(AttributeError, f"{method:#x} is no method id") from None
+            found = targets.of_code(of)  # type: ignore[arg-type]
+            if found is None:
+                raise MisuseError(AttributeError, f"{of!r} can only be called by an id of GetMethodID's")
+            self._targets[method] = found
+        return found
+
+    def types(self, method: int) -> str:
+        return self.target(method).letters
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def call_method(self, letter: str, thing: object, method: int, values: int) -> int | float:
+        target = self._of_object(thing, method)
+        arguments = conversions.read(self.jni, target.letters, values)
+        if target.name == CONSTRUCTOR:
+            return self._initialise(letter, thing, target, arguments)
+        function: Callable[..., object]
+        if target.java is not None and not overridden(type(thing), target):
+            result = target.java(thing, *arguments)
+        elif anatomy.is_a(targets.looked_up(type(thing), target.name)[1], property):
+            result = self._property(type(thing), thing, target, arguments)
+        else:
+            function = getattr(thing, target.name)
+            result = target.call(function, arguments)
+        return conversions.to_java(self.jni, letter, result)
+
+    def call_nonvirtual_method(self, letter: str, thing: object, klass: Klass, method: int, values: int) -> int | float:
+        """The method of this class, though the object's own may have another."""
+        target = self._of_object(thing, method)
+        if not anatomy.is_a(klass, type) or not issubclass(type(thing), klass):
+            raise MisuseError(TypeError, f"a {type(thing).__name__} is no {names.class_name(klass)}")
+        arguments = conversions.read(self.jni, target.letters, values)
+        if target.name == CONSTRUCTOR:
+            return self._initialise(letter, thing, target, arguments)
+        if target.java is not None:
+            result = target.java(thing, *arguments)
+        else:
+            value: Any = targets.looked_up(klass, target.name)[1]
+            if anatomy.is_a(value, property):
+                result = self._property(klass, thing, target, arguments)
+            else:
+                bind: Any = getattr(type(value), "__get__", None)
+                result = target.call(value if bind is None else bind(value, thing, type(thing)), arguments)
+        return conversions.to_java(self.jni, letter, result)
+
+    def call_static_method(self, letter: str, klass: Klass, method: int, values: int) -> int | float:
+        target = self.target(method)
+        if not target.static:
+            raise MisuseError(TypeError, f"{target.name} is no static method")
+        owner = target.owner
+        if klass is not owner and not (anatomy.is_a(klass, type) and owner in anatomy.mro(klass)):
+            raise MisuseError(TypeError, f"{names.class_name(klass)} has no method of {names.class_name(owner)}")
+        arguments = conversions.read(self.jni, target.letters, values)
+        function = target.java or getattr(klass, target.name)
+        return conversions.to_java(self.jni, letter, target.call(function, arguments))
+
+    def _of_object(self, thing: object, method: int) -> Target:
+        target = self.target(method)
+        if target.static:
+            raise MisuseError(TypeError, f"{target.name} is a static method")
+        owner = target.owner
+        is_class = owner is type and anatomy.is_a(thing, ModuleType)  # a jclass as well
+        if not is_class and not (anatomy.is_a(owner, type) and issubclass(type(thing), owner)):
+            raise MisuseError(TypeError, f"a {type(thing).__name__} has no method of {names.class_name(owner)}")
+        return target
+
+    def _property(self, klass: type, thing: object, target: Target, arguments: list[object]) -> object:
+        function = targets.outermost(targets.looked_up(klass, target.name)[1], len(arguments))
+        if not isinstance(function, FunctionType):
+            raise AttributeError(f"{target.name} of {names.class_name(klass)} cannot be called so")
+        return function(thing, *arguments)
+
+    # -- objects ----------------------------------------------------------------------------------
+
+    def new_object(self, klass: Klass, method: int, values: int) -> object:
+        target = self.target(method)
+        if target.name != CONSTRUCTOR or not anatomy.is_a(klass, type):
+            raise MisuseError(TypeError, f"{target.name} makes no object of {names.class_name(klass)}")
+        if target.owner not in anatomy.mro(klass):
+            raise MisuseError(TypeError, f"{names.class_name(klass)} has no constructor of another class")
+        arguments = conversions.read(self.jni, target.letters, values)
+        return (target.java or klass)(*arguments)
+
+    def alloc_object(self, klass: Klass) -> object:
+        """Without `__init__`. TypeError, as InstantiationException, for what makes no objects."""
+        if not anatomy.is_a(klass, type):
+            raise TypeError(f"{names.class_name(klass)} is a module")
+        made = java.CONSTRUCTORS.get(klass)
+        new: Any = klass.__new__
+        return made() if made is not None else new(klass)
+
+    def _initialise(self, letter: str, thing: object, target: Target, arguments: list[object]) -> int | float:
+        """Of an object that AllocObject has made."""
+        if target.java is None:
+            type(thing).__init__(thing, *arguments)
+        return conversions.to_java(self.jni, letter, None)
+
+    # -- reflection -------------------------------------------------------------------------------
+
+    def from_reflected_method(self, function: object) -> int:
+        """Of a function, a method, or a code object."""
+        found = next(anatomy.functions(function), None)
+        if anatomy.is_a(function, CodeType):
+            return self.jni.method_id(function)
+        if found is None:
+            raise MisuseError(TypeError, f"a {type(function).__name__} is no method")
+        return self.jni.method_id(found.__code__)
+
+    def to_reflected_method(self, klass: Klass, method: int, static: int) -> object:
+        """The function that stands in the class."""
+        target = self.target(method)
+        if target.java is not None or target.name == CONSTRUCTOR:
+            return target.java or target.owner
+        return getattr(klass, target.name)
+
+
+def overridden(klass: type, target: Target) -> bool:
+    """Whether a class has a method of its own in the place of Java's."""
+    base, value = targets.looked_up(klass, target.name)
+    return base is not None and targets.within(base, value) is not None
