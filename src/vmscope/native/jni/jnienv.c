@@ -8,20 +8,17 @@ int jni_checks;
 int
 jni_begin(Entry *entry, const void *given, int slot)
 {
-    if (!jni_attached() || (entry->native = jni_native()) == NULL) {
-        return 0;
-    }
-    entry->gil = PyGILState_Ensure();
+    Native *native = entry->native = jni_native();
+    jni_tidy();
     PyErr_Fetch(&entry->type, &entry->value, &entry->trace);
     if (!jni_checks) {
         return 1;
     }
-    if (given != entry->native) {
+    if (given != native) {
         jni_report("%s: the JNIEnv is another thread's", jni_names[slot]);
     }
-    if (entry->native->pending != NULL && !jni_despite_exception[slot]) {
-        jni_report("%s: called with an exception pending: %R", jni_names[slot], entry->native->pending);
-        jni_end(entry);
+    if (native->pending != NULL && !jni_despite_exception[slot]) {
+        jni_report("%s: called with an exception pending: %R", jni_names[slot], native->pending);
         return 0;
     }
     return 1;
@@ -31,7 +28,6 @@ void
 jni_end(Entry *entry)
 {
     PyErr_Restore(entry->type, entry->value, entry->trace);
-    PyGILState_Release(entry->gil);
 }
 
 void
@@ -155,64 +151,65 @@ call(Native *native, int slot, char kind, int count, const Value *arguments, con
 Value
 jni_call(const void *given, int slot, char result, int count, const Value *arguments, const char *kinds)
 {
-    Entry entry;
     Value value = {.j = 0};
-    if (jni_begin(&entry, given, slot)) {
-        value = call(entry.native, slot, result, count, arguments, kinds);
-        jni_end(&entry);
-    }
+    JNI_BEGIN(given, slot)
+    value = call(entry.native, slot, result, count, arguments, kinds);
+    JNI_END
     return value;
+}
+
+/* Takes the arguments of these types out of a list. */
+static void
+take(const char *types, va_list list, Value *values)
+{
+    for (; *types != '\0'; types++, values++) {
+        switch (*types) {
+        case 'Z':
+            values->z = va_arg(list, int) != 0;
+            break;
+        case 'B':
+            values->b = (int8_t)va_arg(list, int);
+            break;
+        case 'C':
+            values->c = (uint16_t)va_arg(list, int);
+            break;
+        case 'S':
+            values->s = (int16_t)va_arg(list, int);
+            break;
+        case 'I':
+            values->i = va_arg(list, int32_t);
+            break;
+        case 'J':
+            values->j = va_arg(list, int64_t);
+            break;
+        case 'F':
+            values->f = (float)va_arg(list, double);
+            break;
+        case 'D':
+            values->d = va_arg(list, double);
+            break;
+        default:
+            values->l = va_arg(list, void *);
+            break;
+        }
+    }
 }
 
 Value
 jni_call_list(const void *given, int slot, char result, int count, const Value *arguments, va_list list)
 {
-    Entry entry;
     Value value = {.j = 0};
-    if (!jni_begin(&entry, given, slot)) {
-        return value;
-    }
+    JNI_BEGIN(given, slot)
     const char *types = jni_types(arguments[count - 1].l); /* NULL: no method, as the function itself will find */
     Value values[MOST_TYPES], all[4];
-    for (size_t i = 0; types != NULL && types[i] != '\0'; i++) {
-        switch (types[i]) {
-        case 'Z':
-            values[i].z = va_arg(list, int) != 0;
-            break;
-        case 'B':
-            values[i].b = (int8_t)va_arg(list, int);
-            break;
-        case 'C':
-            values[i].c = (uint16_t)va_arg(list, int);
-            break;
-        case 'S':
-            values[i].s = (int16_t)va_arg(list, int);
-            break;
-        case 'I':
-            values[i].i = va_arg(list, int32_t);
-            break;
-        case 'J':
-            values[i].j = va_arg(list, int64_t);
-            break;
-        case 'F':
-            values[i].f = (float)va_arg(list, double);
-            break;
-        case 'D':
-            values[i].d = va_arg(list, double);
-            break;
-        default:
-            values[i].l = va_arg(list, void *);
-            break;
-        }
+    if (types != NULL) {
+        take(types, list, values);
     }
-    if (PyErr_Occurred()) {
-        jni_raised(entry.native);
-    } else {
-        memcpy(all, arguments, (size_t)count * sizeof *all);
-        all[count].l = values;
-        value = call(entry.native, slot, result, count + 1, all, "llll");
-    }
-    jni_end(&entry);
+    PyErr_Clear();
+    memcpy(all, arguments, (size_t)count * sizeof *all);
+    all[count].l = values;
+    value = call(entry.native, slot, result, count + 1, all, "llll");
+    JNI_END
     return value;
 }
 

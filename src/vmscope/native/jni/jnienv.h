@@ -2,6 +2,7 @@
 #ifndef VMSCOPE_JNI_JNIENV_H
 #define VMSCOPE_JNI_JNIENV_H
 
+#include "gil.h"
 #include "interface.h"
 
 extern const char *const jni_names[JNI_SLOTS];
@@ -10,14 +11,25 @@ extern const uint8_t jni_despite_exception[JNI_SLOTS]; /* may be called while on
 /* -Xcheck:jni: what agents do wrong is told in the log. Without it, by a pending exception. */
 extern int jni_checks;
 
-/* What a function begins and ends with: the calling thread's own Native, whoever's was given, and the GIL. 0 where it
- * must not go on: the thread is not attached, or nothing of Python may be touched, or (-Xcheck:jni) an exception is
- * pending that the function is not for. */
+/* What stands between these two is done with the GIL, for the calling thread's own Native, whoever's was given. It is
+ * passed over where the thread is not attached, or nothing of Python may be touched, or (-Xcheck:jni) an exception is
+ * pending that the function is not for. Nothing there returns. */
 typedef struct {
     Native *native;
-    PyGILState_STATE gil;
     PyObject *type, *value, *trace; /* the program's, where this came in the middle of its raising */
 } Entry;
+
+#define JNI_BEGIN(given, slot)                                                                                         \
+    if (jni_attached() && jni_native() != NULL) {                                                                      \
+        JNI_WITH_GIL                                                                                                   \
+        Entry entry;                                                                                                   \
+        if (jni_begin(&entry, given, slot)) {
+
+#define JNI_END                                                                                                        \
+        }                                                                                                              \
+        jni_end(&entry);                                                                                               \
+        JNI_WITHOUT_GIL                                                                                                \
+    }
 
 int jni_begin(Entry *entry, const void *given, int slot);
 void jni_end(Entry *entry);

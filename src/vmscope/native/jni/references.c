@@ -4,7 +4,19 @@
 #define VERSION 0x000a0000
 #define MOST_LOCALS 65536 /* that may be asked for at once */
 
-/* Says that a handle is none: in the log, or by a pending exception. */
+/* What no correct agent does: told in the log, or by a pending exception. */
+static void
+misuse(Native *native, const char *format, const char *what)
+{
+    if (jni_checks) {
+        jni_report(format, what);
+        return;
+    }
+    PyErr_Format(PyExc_TypeError, format, what);
+    jni_raised(native);
+}
+
+/* A handle is none. */
 static void
 wrong(Native *native, int slot, const void *handle)
 {
@@ -12,11 +24,8 @@ wrong(Native *native, int slot, const void *handle)
         jni_report("%s: %p is %s", jni_names[slot], handle, jni_wrong(native, handle));
         return;
     }
-    PyObject *text = PyUnicode_FromFormat("%s: %p is %s", jni_names[slot], handle, jni_wrong(native, handle));
-    PyObject *error = text == NULL ? NULL : PyObject_CallOneArg(PyExc_ReferenceError, text);
-    PyErr_Clear();
-    Py_XDECREF(text);
-    jni_set_pending(native, error);
+    PyErr_Format(PyExc_ReferenceError, "%s: %p is %s", jni_names[slot], handle, jni_wrong(native, handle));
+    jni_raised(native);
 }
 
 /* What a handle refers to, or NULL. */
@@ -58,47 +67,35 @@ jni_is_virtual_thread(void *Py_UNUSED(native), void *Py_UNUSED(thread))
 int32_t
 jni_throw(void *given, void *handle)
 {
-    Entry entry;
-    if (!jni_begin(&entry, given, 13)) {
-        return JNI_ERR;
-    }
     int32_t status = JNI_ERR;
+    JNI_BEGIN(given, 13)
     PyObject *error = object(entry.native, 13, handle);
     if (error != NULL && PyExceptionInstance_Check(error)) {
         Py_XSETREF(entry.native->pending, Py_NewRef(error));
         status = JNI_OK;
     } else if (error != NULL || handle == NULL) {
-        if (jni_checks) {
-            jni_report("Throw: %s is no exception", handle == NULL ? "null" : Py_TYPE(error)->tp_name);
-        } else {
-            PyErr_Format(PyExc_TypeError, "Throw: %s is no exception", handle == NULL ? "null" : Py_TYPE(error)->tp_name);
-            jni_raised(entry.native);
-        }
+        misuse(entry.native, "Throw: %s is no exception", error == NULL ? "null" : Py_TYPE(error)->tp_name);
     }
-    jni_end(&entry);
+    JNI_END
     return status;
 }
 
 void *
 jni_exception_occurred(void *given)
 {
-    Entry entry;
-    if (!jni_begin(&entry, given, 15)) {
-        return NULL;
-    }
-    void *handle = jni_local(entry.native, entry.native->pending);
-    jni_end(&entry);
+    void *handle = NULL;
+    JNI_BEGIN(given, 15)
+    handle = jni_local(entry.native, entry.native->pending);
+    JNI_END
     return handle;
 }
 
 void
 jni_exception_clear(void *given)
 {
-    Entry entry;
-    if (jni_begin(&entry, given, 17)) {
-        Py_CLEAR(entry.native->pending);
-        jni_end(&entry);
-    }
+    JNI_BEGIN(given, 17)
+    Py_CLEAR(entry.native->pending);
+    JNI_END
 }
 
 uint8_t
@@ -113,23 +110,21 @@ jni_exception_check(void *Py_UNUSED(given))
 int32_t
 jni_push_local_frame(void *given, int32_t capacity)
 {
-    Entry entry;
-    if (capacity < 0 || capacity > MOST_LOCALS || !jni_begin(&entry, given, 19)) {
-        return JNI_ERR;
+    int32_t status = JNI_ERR;
+    if (capacity < 0 || capacity > MOST_LOCALS) {
+        return status;
     }
-    int32_t status = jni_push_own_frame(entry.native) < 0 ? JNI_ERR : JNI_OK;
-    jni_end(&entry);
+    JNI_BEGIN(given, 19)
+    status = jni_push_own_frame(entry.native) < 0 ? JNI_ERR : JNI_OK;
+    JNI_END
     return status;
 }
 
 void *
 jni_pop_local_frame(void *given, void *handle)
 {
-    Entry entry;
-    if (!jni_begin(&entry, given, 20)) {
-        return NULL;
-    }
     void *kept = NULL;
+    JNI_BEGIN(given, 20)
     PyObject *result = Py_XNewRef(object(entry.native, 20, handle));
     if (jni_pop_own_frame(entry.native)) {
         kept = jni_local(entry.native, result);
@@ -139,7 +134,7 @@ jni_pop_local_frame(void *given, void *handle)
         kept = handle; /* as good as it was */
     }
     Py_XDECREF(result);
-    jni_end(&entry);
+    JNI_END
     return kept;
 }
 
@@ -154,19 +149,17 @@ jni_ensure_local_capacity(void *Py_UNUSED(native), int32_t capacity)
 static void *
 new_reference(const void *given, int slot, const void *handle, int kind)
 {
-    Entry entry;
-    if (!jni_begin(&entry, given, slot)) {
-        return NULL;
-    }
+    void *made = NULL;
+    JNI_BEGIN(given, slot)
     PyObject *referred = object(entry.native, slot, handle);
-    void *made = kind == LOCAL    ? jni_local(entry.native, referred)
-                 : kind == GLOBAL ? jni_global(referred)
-                                  : jni_weak(referred);
+    made = kind == LOCAL    ? jni_local(entry.native, referred)
+           : kind == GLOBAL ? jni_global(referred)
+                            : jni_weak(referred);
     if (made == NULL && referred != NULL) {
         PyErr_NoMemory();
         jni_raised(entry.native);
     }
-    jni_end(&entry);
+    JNI_END
     return made;
 }
 
@@ -192,10 +185,10 @@ jni_new_local_ref(void *given, void *handle)
 static void
 delete_reference(const void *given, int slot, const void *handle, int kind)
 {
-    Entry entry;
-    if (handle == NULL || !jni_begin(&entry, given, slot)) {
+    if (handle == NULL) {
         return;
     }
+    JNI_BEGIN(given, slot)
     int is = jni_kind(entry.native, handle);
     if (is == kind) {
         jni_delete(entry.native, handle);
@@ -203,7 +196,7 @@ delete_reference(const void *given, int slot, const void *handle, int kind)
         jni_report("%s: %p is %s", jni_names[slot], handle,
                    is ? "a reference of another kind" : jni_wrong(entry.native, handle));
     }
-    jni_end(&entry);
+    JNI_END
 }
 
 void
@@ -227,53 +220,43 @@ jni_delete_local_ref(void *given, void *handle)
 uint8_t
 jni_is_same_object(void *given, void *left, void *right)
 {
-    Entry entry;
-    if (!jni_begin(&entry, given, 24)) {
-        return 0;
-    }
+    uint8_t same = 0;
+    JNI_BEGIN(given, 24)
     int found[2];
-    const PyObject *objects[] = {
-        jni_object(entry.native, left, &found[0]),
-        jni_object(entry.native, right, &found[1]),
-    };
-    if (!found[0] || !found[1]) {
+    const PyObject *one = jni_object(entry.native, left, &found[0]), *other = jni_object(entry.native, right, &found[1]);
+    if (found[0] && found[1]) {
+        same = one == other;
+    } else {
         wrong(entry.native, 24, found[0] ? right : left);
     }
-    jni_end(&entry);
-    return found[0] && found[1] && objects[0] == objects[1];
+    JNI_END
+    return same;
 }
 
 int32_t
 jni_get_object_ref_type(void *given, void *handle)
 {
-    Entry entry;
-    if (!jni_begin(&entry, given, 232)) {
-        return 0;
-    }
-    int kind = jni_kind(entry.native, handle);
-    jni_end(&entry);
+    int32_t kind = 0;
+    JNI_BEGIN(given, 232)
+    kind = jni_kind(entry.native, handle);
+    JNI_END
     return kind;
 }
 
 void *
 jni_get_object_class(void *given, void *handle)
 {
-    Entry entry;
-    if (!jni_begin(&entry, given, 31)) {
-        return NULL;
+    void *made = NULL;
+    JNI_BEGIN(given, 31)
+    int found;
+    PyObject *of = jni_object(entry.native, handle, &found);
+    if (of != NULL) {
+        made = jni_local(entry.native, (PyObject *)Py_TYPE(of));
+    } else if (!found) {
+        wrong(entry.native, 31, handle);
+    } else {
+        misuse(entry.native, "GetObjectClass: %s", handle == NULL ? "null" : "the object has gone");
     }
-    PyObject *of = object(entry.native, 31, handle);
-    void *made = of == NULL ? NULL : jni_local(entry.native, (PyObject *)Py_TYPE(of));
-    if (of == NULL && entry.native->pending == NULL) {
-        if (jni_checks && jni_kind(entry.native, handle) == WEAK) {
-            jni_report("GetObjectClass: %p refers to an object that has gone", handle);
-        } else if (jni_checks && handle == NULL) {
-            jni_report("GetObjectClass: null");
-        } else if (!jni_checks) {
-            PyErr_SetString(PyExc_TypeError, "GetObjectClass: null");
-            jni_raised(entry.native);
-        }
-    }
-    jni_end(&entry);
+    JNI_END
     return made;
 }
