@@ -1,4 +1,4 @@
-"""An object whose C methods do nothing, compiled as the extension is: what a call costs."""
+"""C of the benchmarks' own: modules compiled as the extension is, and agents against a JDK's jvmti.h."""
 
 from __future__ import annotations
 
@@ -8,26 +8,35 @@ import subprocess
 import sysconfig
 import tempfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-SOURCE = Path(__file__).with_name("floor.c")
+FOLDER = Path(__file__).parent
 FLAGS = ["-std=c11", "-O2", "-fvisibility=hidden", "-fno-math-errno"]  # setup.py's
 
 
 def empty() -> Any:
-    """An object with the methods noargs() and o(argument)."""
+    """An object whose C methods noargs() and o(argument) do nothing: what a call costs."""
+    return module("floor").Empty()
+
+
+def module(name: str) -> ModuleType:
+    """The extension module in NAME.c."""
     with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/floor.so"
-        words = " ".join(sysconfig.get_config_var(name) for name in ("CC", "CFLAGS", "CCSHARED"))
-        include = sysconfig.get_paths()["include"]
-        command = [*shlex.split(words), *FLAGS, "-shared", f"-I{include}", str(SOURCE), "-o", path]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        if run.returncode:
-            raise RuntimeError(f"{SOURCE.name} does not compile: {run.stderr}")
-        spec = importlib.util.spec_from_file_location("floor", path)
+        path = f"{folder}/{name}.so"
+        compile_to(path, f"{name}.c", sysconfig.get_config_var("CFLAGS"), f"-I{sysconfig.get_paths()['include']}")
+        spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        made = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(made)
+    return made
 
-    return module.Empty()
+
+def compile_to(path: str, source: str, *options: str) -> None:
+    """RuntimeError with the compiler's words."""
+    words = shlex.split(" ".join([sysconfig.get_config_var("CC"), sysconfig.get_config_var("CCSHARED"), *options]))
+    command = [*words, *FLAGS, "-shared", str(FOLDER / source), "-o", path]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise RuntimeError(f"{source} does not compile: {run.stderr}")

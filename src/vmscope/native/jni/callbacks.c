@@ -256,6 +256,40 @@ jni_drop_pending(Native *native, const void *environment, int place)
     Py_DECREF(error);
 }
 
+static PyObject *callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObject *names);
+
+/* The same for a method's entry, which comes most often: one reference, in a frame of its own. */
+static PyObject *
+entry_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObject *names)
+{
+    const Callback *self = (Callback *)object;
+    Native *native = jni_here;
+    if (native == NULL || native->depth == native->room || native->count == native->capacity || names != NULL ||
+        PyVectorcall_NARGS(flags) != 3) {
+        return callback_call(object, arguments, flags, names);
+    }
+    void *method = jni_known_method_id(arguments[2]);
+    if (method == NULL && (method = jni_method_id(arguments[2])) == NULL) {
+        return NULL;
+    }
+    uint32_t place = native->frames[native->depth++] = native->count++;
+    native->locals[place] = Py_NewRef(arguments[1]);
+    void *thread = jni_handle(place, native->serials[place], native->number, LOCAL);
+    ((void (*)(P, P, P, P))self->function)(self->environment, native, thread, method);
+    if (native->pending != NULL) {
+        jni_drop_pending(native, self->environment, self->event);
+    }
+    if (native->count == place + 1 && native->locals[place] == arguments[1]) {
+        native->depth--;
+        native->count--;
+        native->serials[place]++;
+        Py_DECREF(arguments[1]);
+    } else {
+        jni_pop_frame(native);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObject *names)
 {
@@ -349,7 +383,7 @@ py_callback(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (self == NULL) {
         return NULL;
     }
-    self->vectorcall = callback_call;
+    self->vectorcall = event == METHOD_ENTRY ? entry_call : callback_call;
     self->event = event;
     self->environment = PyLong_AsVoidPtr(environment);
     self->function = (void (*)(void))PyLong_AsVoidPtr(function);

@@ -17,12 +17,6 @@ typedef struct {
 static Global *globals;
 static uint32_t global_count, global_room, global_free = MOST;
 
-static uintptr_t
-handle_of(uint32_t place, uint16_t serial, uint16_t number, int kind)
-{
-    return (uintptr_t)number << 48 | (uintptr_t)serial << 32 | (uintptr_t)place << 2 | (uintptr_t)kind;
-}
-
 static __attribute__((cold, noinline)) int
 more_locals(Native *native)
 {
@@ -56,7 +50,7 @@ jni_local(Native *native, PyObject *object)
     }
     uint32_t place = native->count++;
     native->locals[place] = Py_NewRef(object);
-    return (void *)handle_of(place, native->serials[place], native->number, LOCAL);
+    return jni_handle(place, native->serials[place], native->number, LOCAL);
 }
 
 static void *
@@ -82,7 +76,7 @@ global_new(PyObject *object, int kind, int is_reference)
     global->object = Py_NewRef(object);
     global->kind = (uint8_t)kind;
     global->is_reference = (uint8_t)is_reference;
-    return (void *)handle_of(place, global->serial, 0, kind);
+    return jni_handle(place, global->serial, 0, kind);
 }
 
 void *
@@ -237,7 +231,7 @@ typedef struct {
 static Method *methods;
 static size_t method_count, method_room;
 static PyObject *others; /* the ids of those that are no code objects, by address */
-static Py_ssize_t extra = -1;
+Py_ssize_t jni_extra = -1;
 
 #if PY_VERSION_HEX >= 0x030C0000
 #define request_extra PyUnstable_Eval_RequestCodeExtraIndex
@@ -295,18 +289,21 @@ jni_method_id(PyObject *method)
     if (!PyCode_Check(method)) {
         return id_of_other(method);
     }
-    void *id = NULL;
-    if (extra < 0) {
-        extra = request_extra(NULL);
+    void *id = jni_known_method_id(method);
+    if (id != NULL) {
+        return id;
     }
-    if (extra < 0) { /* all of the few places for such things are taken */
+    if (jni_extra < 0) {
+        jni_extra = request_extra(NULL);
+    }
+    if (jni_extra < 0) { /* all of the few places for such things are taken */
         PyErr_Clear();
         return id_of_other(method);
     }
-    if (get_extra(method, extra, &id) < 0) {
+    if (get_extra(method, jni_extra, &id) < 0) {
         return NULL;
     }
-    if (id == NULL && (id = id_new(method)) != NULL && set_extra(method, extra, id) < 0) {
+    if (id == NULL && (id = id_new(method)) != NULL && set_extra(method, jni_extra, id) < 0) {
         return NULL;
     }
     return id;

@@ -63,8 +63,16 @@ typedef struct Native {
     struct Native *next; /* of those whose threads have ended */
 } Native;
 
+extern _Thread_local __attribute__((tls_model("initial-exec"))) Native *jni_here;
+Native *jni_new_native(void);
+
 /* The calling thread's, made when it is first needed; NULL without memory. */
-Native *jni_native(void);
+static inline Native *
+jni_native(void)
+{
+    return jni_here != NULL ? jni_here : jni_new_native();
+}
+
 /* Whether Python knows the calling thread, and may be called on it now. */
 int jni_attached(void);
 /* Opens and closes the frame of local references of a call into an agent, with the GIL. -1 without memory. Frames that
@@ -100,8 +108,32 @@ const char *jni_wrong(const Native *native, const void *handle);
 /* Deletes a reference; whether there was one. */
 int jni_delete(Native *native, const void *handle);
 
+static inline void *
+jni_handle(uint32_t place, uint16_t serial, uint16_t number, int kind)
+{
+    return (void *)((uintptr_t)number << 48 | (uintptr_t)serial << 32 | (uintptr_t)place << 2 | (uintptr_t)kind);
+}
+
 /* Ids live as long as the process, and keep what they name alive. 0 without memory, with an exception set. */
 void *jni_method_id(PyObject *method);
+/* As jni_method_id for a code object that has an id already; NULL where it takes more than a look. */
+extern Py_ssize_t jni_extra;
+static inline void *
+jni_known_method_id(PyObject *code)
+{
+#ifndef Py_GIL_DISABLED
+    const struct { /* CPython's own */
+        Py_ssize_t count;
+        void *values[1];
+    } *extras = PyCode_Check(code) ? ((PyCodeObject *)code)->co_extra : NULL;
+    if (extras != NULL && jni_extra >= 0 && jni_extra < extras->count) {
+        return extras->values[jni_extra];
+    }
+#else
+    (void)code;
+#endif
+    return NULL;
+}
 PyObject *jni_method(const void *id); /* borrowed; NULL for what is none */
 /* The types of the arguments that JNI calls it with, a letter each; NULL for no id, or with an exception set. */
 #define MOST_TYPES 255

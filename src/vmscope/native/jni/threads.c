@@ -5,7 +5,7 @@
 
 #define NATIVE_MAGIC UINT64_C(0x766d73636f70654e)
 
-static _Thread_local __attribute__((tls_model("initial-exec"))) Native *here;
+_Thread_local __attribute__((tls_model("initial-exec"))) Native *jni_here;
 static pthread_key_t ending;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int have_key;
@@ -68,7 +68,7 @@ static void
 thread_ends(void *pointer)
 {
     Native *native = pointer;
-    here = NULL;
+    jni_here = NULL;
     if (native->count == 0 && native->pending == NULL && native->state == NULL) {
         native_free(native);
     } else if (Py_IsInitialized()) {
@@ -95,8 +95,8 @@ make_key(void)
     pthread_atfork(NULL, NULL, after_fork);
 }
 
-static __attribute__((cold, noinline)) Native *
-native_new(void)
+__attribute__((cold, noinline)) Native *
+jni_new_native(void)
 {
     pthread_once(&once, make_key);
     Native *native = calloc(1, sizeof *native);
@@ -107,19 +107,14 @@ native_new(void)
     native->functions = jni_functions;
     native->magic = NATIVE_MAGIC;
     native->number = atomic_fetch_add(&last_number, 1) + 1;
-    return here = native;
+    return jni_here = native;
 }
 
-Native *
-jni_native(void)
-{
-    return here != NULL ? here : native_new();
-}
 
 int
 jni_attached(void)
 {
-    return (here == NULL || !here->without_python) && Py_IsInitialized() && PyGILState_GetThisThreadState() != NULL;
+    return (jni_here == NULL || !jni_here->without_python) && Py_IsInitialized() && PyGILState_GetThisThreadState() != NULL;
 }
 
 static int
