@@ -76,9 +76,7 @@ def loaded(library: str, rounds: int) -> Iterator[Figure]:
 
         return case
 
-    found = in_turns(
-        {"plain": suite(), "an agent": suite("-m", "vmscope", "run", f"-agentpath:{library}")}, 2 * rounds
-    )
+    found = in_turns({"plain": suite(), "an agent": suite("-m", "vmscope", "run", f"-agentpath:{library}")}, 2 * rounds)
     yield Figure("a native agent loaded that takes nothing", found["an agent"], found["plain"], 1.01)
 
 
