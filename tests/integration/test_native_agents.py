@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.native import EXAMPLES, Market, build, full_jdk, output
+from tests.support import PATIENCE, Child
 
 ASKED = (
     "tag_objects+get_bytecodes+get_line_numbers+get_source_file_name+access_local_variables+generate_breakpoint_events"
@@ -19,6 +24,16 @@ ASKED = (
 CASES = {
     "phases": f"ask={ASKED}",
     "entries": "class=Lmarket/Basket;,methods=add+total+ask+fill+look",
+    "tags": "class=Lmarket/Basket;,at=look",
+    "pingpong": "rounds=300",
+    "exceptions": "kind=Lmarket/",
+    "gcshare": "limit=0,window=1000000",
+    "breakpoint": "class=Lmarket/Basket;,method=add,line=24,variables=article+other+price",
+}
+
+# What may differ, and nothing else: numbers that are each program's own.
+OWN = {
+    "gcshare": re.compile(r"^\d+(?= collections)"),  # this Python's collector, and a JVM's, come when they want to
 }
 
 
@@ -32,10 +47,43 @@ def market(folder: Path) -> Market:
     return Market(full_jdk(), folder)
 
 
+def common(agent: str, lines: list[str]) -> list[str]:
+    own = OWN.get(agent)
+    return lines if own is None else [own.sub("N", line) for line in lines]
+
+
 @pytest.mark.parametrize("agent", CASES)
 def test_an_example_says_the_same_on_both(agent: str, market: Market, folder: Path) -> None:
     library = build(EXAMPLES / f"{agent}.c", folder, market.jdk)
     option = f"-agentpath:{library}={CASES[agent]}"
-    java = output(market.java(option))
+    java = output(market.java("-Xcheck:jni", option))
     assert java
-    assert output(market.python(option)) == java
+    assert common(agent, output(market.python("-Xcheck:jni", option))) == common(agent, java)
+
+
+def test_a_dump_on_request_says_the_same_on_both(market: Market, folder: Path) -> None:
+    library = build(EXAMPLES / "dump.c", folder, market.jdk)
+    option = f"-agentpath:{library}=threads=clerk+porter,within=Lmarket/Basket;"
+    ask = ["-m", "vmscope", "cmd"]
+    java = dump(market.java(option, words=["open"]), [market.jdk.tool("jcmd")])
+    assert len(java) == 10
+    assert "  porter of group main, a daemon: alive waiting with a limit sleeping" in java
+    assert sorted(dump(market.python(option, words=["open"]), [sys.executable, *ask])) == sorted(java)
+
+
+def dump(command: list[str], ask: list[str]) -> list[str]:
+    """What the agent says to a request, once the threads have come to rest, and at the end of the program."""
+    deadline = time.monotonic() + PATIENCE
+    with Child(command) as child:
+        assert child.readline() == "open"
+        while True:
+            run = subprocess.run(
+                [*ask, str(child.pid), "JVMTI.data_dump"], capture_output=True, check=False, timeout=30
+            )
+            assert run.returncode == 0, run
+            lines = [child.readline() for _ in range(5)]
+            if any("sleeping" in line for line in lines):
+                break
+            assert time.monotonic() < deadline, lines
+        child.send("close")
+        return lines + child.rest().decode().splitlines()
