@@ -67,3 +67,40 @@ def test_a_thread_is_attached_and_detached_as_in_a_jvm(tmp_path: Path) -> None:
         "end worker 1",
         "again: 0 0",
     ]
+
+
+ASKS_FOR_THE_GIL = """
+    static void unwound(void *ignored UNUSED) { say("unwound"); }
+
+    static void *ask(void *ignored UNUSED) {
+        JNIEnv *jni;
+        pthread_cleanup_push(unwound, NULL);
+        say("asks");
+        for (;;) {
+            (*vm)->AttachCurrentThread(vm, (void **)&jni, NULL);
+            (*vm)->DetachCurrentThread(vm);
+        }
+        pthread_cleanup_pop(0);
+        return NULL;
+    }
+
+    static int begin(char *options UNUSED) {
+        spawn(ask, NULL);
+        return 0;
+    }
+"""
+
+
+def test_a_thread_that_asks_for_the_gil_at_the_end_stays(tmp_path: Path) -> None:
+    """CPython would unwind the agent's frames."""
+    agent = build(ASKS_FOR_THE_GIL, tmp_path)
+    program = """
+        import sys, time
+        class Late:
+            def __del__(self, sleep=time.sleep, write=__import__("os").write):
+                sleep(0.3)
+                write(1, b"the end\\n")
+        sys.late = Late()  # what sys has goes last
+        time.sleep(0.1)
+    """
+    assert agent.lines(program) == ["asks", "the end"]
