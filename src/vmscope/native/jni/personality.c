@@ -4,7 +4,7 @@
  * that has the function took each start a tenth of a millisecond. Whoever unwinds has loaded it. */
 #include "interface.h"
 
-#if defined(__linux__) && defined(__GLIBC__)
+#if defined(__linux__) && defined(__GLIBC__) && !defined(__ARM_EABI_UNWINDER__)
 
 #include <dlfcn.h>
 #include <unwind.h>
