@@ -10,25 +10,41 @@ SUITES = """
     tests/oracle/test_rules.py
     tests/oracle/test_views.py
     tests/oracle/test_vmid.py
+    tests/unit/test_agents_options.py
     tests/unit/test_cli_table.py
     tests/unit/test_exact_updates.py
     tests/unit/test_flags.py
+    tests/unit/test_heap_commands.py
     tests/unit/test_identity.py
+    tests/unit/test_instruments.py
     tests/unit/test_jstat_arguments.py
     tests/unit/test_jstat_views.py
     tests/unit/test_labels.py
+    tests/unit/test_later.py
+    tests/unit/test_native_census.py
     tests/unit/test_native_collector.py
+    tests/unit/test_native_dispatch.py
     tests/unit/test_native_histogram.py
     tests/unit/test_native_later.py
+    tests/unit/test_native_locks.py
     tests/unit/test_native_mirror.py
+    tests/unit/test_native_picture.py
     tests/unit/test_native_slots.py
     tests/unit/test_native_states.py
     tests/unit/test_native_tally.py
+    tests/unit/test_native_tracked.py
     tests/unit/test_reader_mapping.py
     tests/unit/test_region.py
     tests/unit/test_registry.py
     tests/unit/test_tool_arguments.py
     tests/unit/test_tool_capabilities.py
+    tests/unit/test_tool_environment.py
+    tests/unit/test_tool_extensions.py
+    tests/unit/test_tool_host.py
+    tests/unit/test_tool_locks.py
+    tests/unit/test_tool_methods.py
+    tests/unit/test_tool_raw_monitors.py
+    tests/unit/test_tool_stacks.py
     tests/unit/test_tool_table.py
     tests/unit/test_wire_decode.py
     tests/unit/test_wire_encode.py
@@ -39,6 +55,8 @@ SUITES = """
 _MAPPED = "there a region's file is written through its mapping (tests/windows)"
 _SIGNALS = "Windows has no such signals"
 _STARTS = "it starts a program of its own, whose modules are those of Linux"
+_FORKS = "Windows does not fork"
+_FINDERS = "the modules of this python's standard library are an older release's, whose finder has a bug"
 _MODES = "Windows has no file modes"
 
 # The beginning of a test's id, and why it is skipped.
@@ -49,7 +67,11 @@ SKIPPED = {
     "tests/unit/test_identity.py::test_a_script": "a path there has backslashes",
     "tests/unit/test_identity.py::test_start_ticks": "Windows has no /proc",
     "tests/unit/test_identity.py::test_without_proc": "Windows has no /proc",
+    "tests/unit/test_instruments.py::test_a_module_that_fails_or_is_not_there": _FINDERS,
+    "tests/unit/test_instruments.py::test_an_action_comes_after": _FINDERS,
+    "tests/unit/test_instruments.py::test_looking_for_a_spec": _FINDERS,
     "tests/unit/test_jstat_views.py::test_a_sample_imports_nothing_heavy": _STARTS,
+    "tests/unit/test_native_locks.py::test_after_a_fork": _FORKS,
     "tests/unit/test_native_mirror.py::test_a_file_cut_short": _MAPPED,
     "tests/unit/test_native_mirror.py::test_a_file_put_in_its_place": _MAPPED,
     "tests/unit/test_native_mirror.py::test_a_mapped_file": _MAPPED,
@@ -61,7 +83,7 @@ SKIPPED = {
     "tests/unit/test_native_mirror.py::test_the_thread_writes_what_changed": _MAPPED,
     "tests/unit/test_native_mirror.py::test_what_cannot_be_mapped": _MAPPED,
     "tests/unit/test_reader_mapping.py::test_a_later_write_is_seen": "there nobody writes to a file that is mapped",
-    "tests/unit/test_reader_mapping.py::test_the_guard_works_in_a_forked_child": "Windows does not fork",
+    "tests/unit/test_reader_mapping.py::test_the_guard_works_in_a_forked_child": _FORKS,
     "tests/unit/test_reader_mapping.py::test_truncation_with_sigbus_blocked": _SIGNALS,
     "tests/unit/test_reader_mapping.py::test_what_cannot_be_mapped": "Windows opens no directory",
     "tests/unit/test_region.py::test_a_signal_handler": _SIGNALS,
@@ -74,6 +96,8 @@ SKIPPED = {
         "Windows tells no thread another's CPU time"
     ),
     "tests/unit/test_tool_capabilities.py::test_what_is_found_here": "the page has Linux's mechanisms",
+    "tests/unit/test_tool_environment.py::test_a_child_can_use": _FORKS,
+    "tests/unit/test_tool_environment.py::test_after_a_fork": _FORKS,
     "tests/unit/test_wire_text.py::test_showing_imports_no_enum": "Windows' own start imports enum",
 }
 

@@ -7,7 +7,7 @@ import sys
 assert sys.platform == "win32"
 
 import json
-import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,14 +18,13 @@ from tests.windows.conftest import StartProgram
 from vmscope import win32
 
 
-def vmscope(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def vmscope(*arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "vmscope", *arguments],
+        [python, "-m", "vmscope", *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
-        env={**os.environ, **(environment or {})},
         check=False,
     )
 
@@ -85,6 +84,44 @@ def test_what_needs_attach_says_so(command: tuple[str, ...], start_program: Star
     assert "Traceback" not in run.stderr
     assert program.ask("vmscope.status().attach_path") == "None"
     assert "no named pipe" in program.ask("vmscope.status().attach_reason")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """The python.exe of a virtual environment, as `venv` makes it where it copies."""
+    home = Path(sys.executable).parent
+    scripts = tmp_path / "environment" / "Scripts"
+    (scripts.parent / "Lib" / "site-packages").mkdir(parents=True)
+    scripts.mkdir()
+    for name in ("python.exe", f"python{sys.version_info[0]}{sys.version_info[1]}.dll", "VCRUNTIME140.dll"):
+        shutil.copy(home / name, scripts)
+    (scripts.parent / "pyvenv.cfg").write_text(f"home = {home}\n")
+    return scripts / "python.exe"
+
+
+def test_autostart_makes_each_python_of_an_environment_visible(environment: Path) -> None:
+    def autostart(word: str) -> list[str]:
+        run = vmscope("autostart", word, python=str(environment))
+        assert (run.returncode, run.stderr) == (0, "")
+        return run.stdout.splitlines()[:2]
+
+    def path() -> str:
+        run = subprocess.run(
+            [environment, "-c", "import sys, time; time.sleep(0.5); "
+             "print('vmscope.runtime' in sys.modules and sys.modules['vmscope.runtime'].VM.status().path)"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=True,
+        )  # fmt: skip
+        return run.stdout.strip()
+
+    file = environment.parent.parent / "Lib" / "site-packages" / "vmscope_autostart.pth"
+    assert autostart("status") == ["autostart    off", f"file         {file}"]
+    assert path() == "False"
+    assert autostart("on") == ["autostart    on", f"file         {file}"]
+    assert path().startswith(win32.temporary_folder())
+    assert autostart("status") == ["autostart    on", f"file         {file}"]
+    assert autostart("off") == ["autostart    off", f"file         {file}"]
+    assert not file.exists()
+    assert path() == "False"
 
 
 def test_an_autostarted_python_is_seen(tmp_path: Path, start_program: StartProgram) -> None:
