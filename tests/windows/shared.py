@@ -89,6 +89,7 @@ SKIPPED = {
     "tests/unit/test_region.py::test_a_signal_handler": _SIGNALS,
     "tests/unit/test_region.py::test_the_time_of_the_last_entry": "the clock there ticks each ms or slower",
     "tests/unit/test_registry.py::test_a_histogram_is_shown_whole": "there a region has room for all",
+    "tests/unit/test_tool_arguments.py::test_an_agent_s_name": "native agents need the C part",
     "tests/unit/test_tool_arguments.py::test_each_argument_that_is_wrong_has_its_error[get_thread_cpu_time]": (
         "Windows tells no thread another's CPU time"
     ),
