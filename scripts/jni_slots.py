@@ -87,14 +87,13 @@ def forwarding(row: Function) -> list[str]:
 
 
 def variadic(row: Function) -> list[str]:
-    """Takes its last arguments out of C's list, as the method's id says, and hands all on to the form with an array."""
+    """Takes its last arguments out of C's list, as the method's id says, and hands all on in an array."""
     of_list = row.parameters[-1] == "list"
     lines, values = head(row, "va_list list" if of_list else "...")
     result, _ = SCALARS.get(row.result, POINTER)
     count = len(row.parameters) - 1
-    slot = row.slot + (1 if of_list else 2)
     lines.append(f"    const Value values[] = {{{values}}};")
-    call = f"jni_call_list(native, {slot}, '{result}', {count}, values, list)"
+    call = f"jni_call_list(native, {row.slot}, '{result}', {count}, values, list)"
     if of_list:
         return [*lines, returned(row, call), "}", ""]
     field, _ = SCALARS.get(row.result, POINTER)

@@ -89,7 +89,7 @@ slot_28(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 30, 'l', 2, values, list);
+    Value result = jni_call_list(native, 28, 'l', 2, values, list);
     va_end(list);
     return result.l;
 }
@@ -98,7 +98,7 @@ static void * /* NewObjectV */
 slot_29(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 30, 'l', 2, values, list).l;
+    return jni_call_list(native, 29, 'l', 2, values, list).l;
 }
 
 static void * /* NewObjectA */
@@ -128,7 +128,7 @@ slot_34(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 36, 'l', 2, values, list);
+    Value result = jni_call_list(native, 34, 'l', 2, values, list);
     va_end(list);
     return result.l;
 }
@@ -137,7 +137,7 @@ static void * /* CallObjectMethodV */
 slot_35(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 36, 'l', 2, values, list).l;
+    return jni_call_list(native, 35, 'l', 2, values, list).l;
 }
 
 static void * /* CallObjectMethodA */
@@ -153,7 +153,7 @@ slot_37(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 39, 'z', 2, values, list);
+    Value result = jni_call_list(native, 37, 'z', 2, values, list);
     va_end(list);
     return result.z;
 }
@@ -162,7 +162,7 @@ static uint8_t /* CallBooleanMethodV */
 slot_38(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 39, 'z', 2, values, list).z;
+    return jni_call_list(native, 38, 'z', 2, values, list).z;
 }
 
 static uint8_t /* CallBooleanMethodA */
@@ -178,7 +178,7 @@ slot_40(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 42, 'b', 2, values, list);
+    Value result = jni_call_list(native, 40, 'b', 2, values, list);
     va_end(list);
     return result.b;
 }
@@ -187,7 +187,7 @@ static int8_t /* CallByteMethodV */
 slot_41(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 42, 'b', 2, values, list).b;
+    return jni_call_list(native, 41, 'b', 2, values, list).b;
 }
 
 static int8_t /* CallByteMethodA */
@@ -203,7 +203,7 @@ slot_43(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 45, 'c', 2, values, list);
+    Value result = jni_call_list(native, 43, 'c', 2, values, list);
     va_end(list);
     return result.c;
 }
@@ -212,7 +212,7 @@ static uint16_t /* CallCharMethodV */
 slot_44(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 45, 'c', 2, values, list).c;
+    return jni_call_list(native, 44, 'c', 2, values, list).c;
 }
 
 static uint16_t /* CallCharMethodA */
@@ -228,7 +228,7 @@ slot_46(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 48, 's', 2, values, list);
+    Value result = jni_call_list(native, 46, 's', 2, values, list);
     va_end(list);
     return result.s;
 }
@@ -237,7 +237,7 @@ static int16_t /* CallShortMethodV */
 slot_47(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 48, 's', 2, values, list).s;
+    return jni_call_list(native, 47, 's', 2, values, list).s;
 }
 
 static int16_t /* CallShortMethodA */
@@ -253,7 +253,7 @@ slot_49(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 51, 'i', 2, values, list);
+    Value result = jni_call_list(native, 49, 'i', 2, values, list);
     va_end(list);
     return result.i;
 }
@@ -262,7 +262,7 @@ static int32_t /* CallIntMethodV */
 slot_50(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 51, 'i', 2, values, list).i;
+    return jni_call_list(native, 50, 'i', 2, values, list).i;
 }
 
 static int32_t /* CallIntMethodA */
@@ -278,7 +278,7 @@ slot_52(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 54, 'j', 2, values, list);
+    Value result = jni_call_list(native, 52, 'j', 2, values, list);
     va_end(list);
     return result.j;
 }
@@ -287,7 +287,7 @@ static int64_t /* CallLongMethodV */
 slot_53(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 54, 'j', 2, values, list).j;
+    return jni_call_list(native, 53, 'j', 2, values, list).j;
 }
 
 static int64_t /* CallLongMethodA */
@@ -303,7 +303,7 @@ slot_55(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 57, 'f', 2, values, list);
+    Value result = jni_call_list(native, 55, 'f', 2, values, list);
     va_end(list);
     return result.f;
 }
@@ -312,7 +312,7 @@ static float /* CallFloatMethodV */
 slot_56(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 57, 'f', 2, values, list).f;
+    return jni_call_list(native, 56, 'f', 2, values, list).f;
 }
 
 static float /* CallFloatMethodA */
@@ -328,7 +328,7 @@ slot_58(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 60, 'd', 2, values, list);
+    Value result = jni_call_list(native, 58, 'd', 2, values, list);
     va_end(list);
     return result.d;
 }
@@ -337,7 +337,7 @@ static double /* CallDoubleMethodV */
 slot_59(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 60, 'd', 2, values, list).d;
+    return jni_call_list(native, 59, 'd', 2, values, list).d;
 }
 
 static double /* CallDoubleMethodA */
@@ -353,7 +353,7 @@ slot_61(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    jni_call_list(native, 63, 'v', 2, values, list);
+    jni_call_list(native, 61, 'v', 2, values, list);
     va_end(list);
 }
 
@@ -361,7 +361,7 @@ static void /* CallVoidMethodV */
 slot_62(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    jni_call_list(native, 63, 'v', 2, values, list);
+    jni_call_list(native, 62, 'v', 2, values, list);
 }
 
 static void /* CallVoidMethodA */
@@ -377,7 +377,7 @@ slot_64(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 66, 'l', 3, values, list);
+    Value result = jni_call_list(native, 64, 'l', 3, values, list);
     va_end(list);
     return result.l;
 }
@@ -386,7 +386,7 @@ static void * /* CallNonvirtualObjectMethodV */
 slot_65(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 66, 'l', 3, values, list).l;
+    return jni_call_list(native, 65, 'l', 3, values, list).l;
 }
 
 static void * /* CallNonvirtualObjectMethodA */
@@ -402,7 +402,7 @@ slot_67(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 69, 'z', 3, values, list);
+    Value result = jni_call_list(native, 67, 'z', 3, values, list);
     va_end(list);
     return result.z;
 }
@@ -411,7 +411,7 @@ static uint8_t /* CallNonvirtualBooleanMethodV */
 slot_68(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 69, 'z', 3, values, list).z;
+    return jni_call_list(native, 68, 'z', 3, values, list).z;
 }
 
 static uint8_t /* CallNonvirtualBooleanMethodA */
@@ -427,7 +427,7 @@ slot_70(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 72, 'b', 3, values, list);
+    Value result = jni_call_list(native, 70, 'b', 3, values, list);
     va_end(list);
     return result.b;
 }
@@ -436,7 +436,7 @@ static int8_t /* CallNonvirtualByteMethodV */
 slot_71(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 72, 'b', 3, values, list).b;
+    return jni_call_list(native, 71, 'b', 3, values, list).b;
 }
 
 static int8_t /* CallNonvirtualByteMethodA */
@@ -452,7 +452,7 @@ slot_73(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 75, 'c', 3, values, list);
+    Value result = jni_call_list(native, 73, 'c', 3, values, list);
     va_end(list);
     return result.c;
 }
@@ -461,7 +461,7 @@ static uint16_t /* CallNonvirtualCharMethodV */
 slot_74(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 75, 'c', 3, values, list).c;
+    return jni_call_list(native, 74, 'c', 3, values, list).c;
 }
 
 static uint16_t /* CallNonvirtualCharMethodA */
@@ -477,7 +477,7 @@ slot_76(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 78, 's', 3, values, list);
+    Value result = jni_call_list(native, 76, 's', 3, values, list);
     va_end(list);
     return result.s;
 }
@@ -486,7 +486,7 @@ static int16_t /* CallNonvirtualShortMethodV */
 slot_77(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 78, 's', 3, values, list).s;
+    return jni_call_list(native, 77, 's', 3, values, list).s;
 }
 
 static int16_t /* CallNonvirtualShortMethodA */
@@ -502,7 +502,7 @@ slot_79(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 81, 'i', 3, values, list);
+    Value result = jni_call_list(native, 79, 'i', 3, values, list);
     va_end(list);
     return result.i;
 }
@@ -511,7 +511,7 @@ static int32_t /* CallNonvirtualIntMethodV */
 slot_80(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 81, 'i', 3, values, list).i;
+    return jni_call_list(native, 80, 'i', 3, values, list).i;
 }
 
 static int32_t /* CallNonvirtualIntMethodA */
@@ -527,7 +527,7 @@ slot_82(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 84, 'j', 3, values, list);
+    Value result = jni_call_list(native, 82, 'j', 3, values, list);
     va_end(list);
     return result.j;
 }
@@ -536,7 +536,7 @@ static int64_t /* CallNonvirtualLongMethodV */
 slot_83(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 84, 'j', 3, values, list).j;
+    return jni_call_list(native, 83, 'j', 3, values, list).j;
 }
 
 static int64_t /* CallNonvirtualLongMethodA */
@@ -552,7 +552,7 @@ slot_85(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 87, 'f', 3, values, list);
+    Value result = jni_call_list(native, 85, 'f', 3, values, list);
     va_end(list);
     return result.f;
 }
@@ -561,7 +561,7 @@ static float /* CallNonvirtualFloatMethodV */
 slot_86(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 87, 'f', 3, values, list).f;
+    return jni_call_list(native, 86, 'f', 3, values, list).f;
 }
 
 static float /* CallNonvirtualFloatMethodA */
@@ -577,7 +577,7 @@ slot_88(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 90, 'd', 3, values, list);
+    Value result = jni_call_list(native, 88, 'd', 3, values, list);
     va_end(list);
     return result.d;
 }
@@ -586,7 +586,7 @@ static double /* CallNonvirtualDoubleMethodV */
 slot_89(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 90, 'd', 3, values, list).d;
+    return jni_call_list(native, 89, 'd', 3, values, list).d;
 }
 
 static double /* CallNonvirtualDoubleMethodA */
@@ -602,7 +602,7 @@ slot_91(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    jni_call_list(native, 93, 'v', 3, values, list);
+    jni_call_list(native, 91, 'v', 3, values, list);
     va_end(list);
 }
 
@@ -610,7 +610,7 @@ static void /* CallNonvirtualVoidMethodV */
 slot_92(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    jni_call_list(native, 93, 'v', 3, values, list);
+    jni_call_list(native, 92, 'v', 3, values, list);
 }
 
 static void /* CallNonvirtualVoidMethodA */
@@ -766,7 +766,7 @@ slot_114(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 116, 'l', 2, values, list);
+    Value result = jni_call_list(native, 114, 'l', 2, values, list);
     va_end(list);
     return result.l;
 }
@@ -775,7 +775,7 @@ static void * /* CallStaticObjectMethodV */
 slot_115(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 116, 'l', 2, values, list).l;
+    return jni_call_list(native, 115, 'l', 2, values, list).l;
 }
 
 static void * /* CallStaticObjectMethodA */
@@ -791,7 +791,7 @@ slot_117(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 119, 'z', 2, values, list);
+    Value result = jni_call_list(native, 117, 'z', 2, values, list);
     va_end(list);
     return result.z;
 }
@@ -800,7 +800,7 @@ static uint8_t /* CallStaticBooleanMethodV */
 slot_118(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 119, 'z', 2, values, list).z;
+    return jni_call_list(native, 118, 'z', 2, values, list).z;
 }
 
 static uint8_t /* CallStaticBooleanMethodA */
@@ -816,7 +816,7 @@ slot_120(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 122, 'b', 2, values, list);
+    Value result = jni_call_list(native, 120, 'b', 2, values, list);
     va_end(list);
     return result.b;
 }
@@ -825,7 +825,7 @@ static int8_t /* CallStaticByteMethodV */
 slot_121(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 122, 'b', 2, values, list).b;
+    return jni_call_list(native, 121, 'b', 2, values, list).b;
 }
 
 static int8_t /* CallStaticByteMethodA */
@@ -841,7 +841,7 @@ slot_123(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 125, 'c', 2, values, list);
+    Value result = jni_call_list(native, 123, 'c', 2, values, list);
     va_end(list);
     return result.c;
 }
@@ -850,7 +850,7 @@ static uint16_t /* CallStaticCharMethodV */
 slot_124(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 125, 'c', 2, values, list).c;
+    return jni_call_list(native, 124, 'c', 2, values, list).c;
 }
 
 static uint16_t /* CallStaticCharMethodA */
@@ -866,7 +866,7 @@ slot_126(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 128, 's', 2, values, list);
+    Value result = jni_call_list(native, 126, 's', 2, values, list);
     va_end(list);
     return result.s;
 }
@@ -875,7 +875,7 @@ static int16_t /* CallStaticShortMethodV */
 slot_127(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 128, 's', 2, values, list).s;
+    return jni_call_list(native, 127, 's', 2, values, list).s;
 }
 
 static int16_t /* CallStaticShortMethodA */
@@ -891,7 +891,7 @@ slot_129(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 131, 'i', 2, values, list);
+    Value result = jni_call_list(native, 129, 'i', 2, values, list);
     va_end(list);
     return result.i;
 }
@@ -900,7 +900,7 @@ static int32_t /* CallStaticIntMethodV */
 slot_130(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 131, 'i', 2, values, list).i;
+    return jni_call_list(native, 130, 'i', 2, values, list).i;
 }
 
 static int32_t /* CallStaticIntMethodA */
@@ -916,7 +916,7 @@ slot_132(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 134, 'j', 2, values, list);
+    Value result = jni_call_list(native, 132, 'j', 2, values, list);
     va_end(list);
     return result.j;
 }
@@ -925,7 +925,7 @@ static int64_t /* CallStaticLongMethodV */
 slot_133(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 134, 'j', 2, values, list).j;
+    return jni_call_list(native, 133, 'j', 2, values, list).j;
 }
 
 static int64_t /* CallStaticLongMethodA */
@@ -941,7 +941,7 @@ slot_135(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 137, 'f', 2, values, list);
+    Value result = jni_call_list(native, 135, 'f', 2, values, list);
     va_end(list);
     return result.f;
 }
@@ -950,7 +950,7 @@ static float /* CallStaticFloatMethodV */
 slot_136(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 137, 'f', 2, values, list).f;
+    return jni_call_list(native, 136, 'f', 2, values, list).f;
 }
 
 static float /* CallStaticFloatMethodA */
@@ -966,7 +966,7 @@ slot_138(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 140, 'd', 2, values, list);
+    Value result = jni_call_list(native, 138, 'd', 2, values, list);
     va_end(list);
     return result.d;
 }
@@ -975,7 +975,7 @@ static double /* CallStaticDoubleMethodV */
 slot_139(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 140, 'd', 2, values, list).d;
+    return jni_call_list(native, 139, 'd', 2, values, list).d;
 }
 
 static double /* CallStaticDoubleMethodA */
@@ -991,7 +991,7 @@ slot_141(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    jni_call_list(native, 143, 'v', 2, values, list);
+    jni_call_list(native, 141, 'v', 2, values, list);
     va_end(list);
 }
 
@@ -999,7 +999,7 @@ static void /* CallStaticVoidMethodV */
 slot_142(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    jni_call_list(native, 143, 'v', 2, values, list);
+    jni_call_list(native, 142, 'v', 2, values, list);
 }
 
 static void /* CallStaticVoidMethodA */

@@ -51,7 +51,11 @@ class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Mon
         super().__init__(machine)
         self.checks = flags.in_force.on("CheckJNICalls")
         self.jni.check(self.checks)
-        self._calls = {slot: Call(self, row) for slot, row in FUNCTIONS.items() if row.method}
+        self._calls = {
+            slot: Call(self, row.name, row.with_array() if row.variadic else row)
+            for slot, row in FUNCTIONS.items()
+            if row.method or row.variadic
+        }
 
     def call(self, slot: int, arguments: tuple[Number, ...]) -> Number:
         call = self._calls[slot]
@@ -59,8 +63,8 @@ class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Mon
             return call(arguments)
         except MisuseError as error:
             if not self.checks:
-                raise error.pending(f"{call.row.name}: {error}") from None
-            self.machine.report(f"{call.row.name}: {error}")
+                raise error.pending(f"{call.name}: {error}") from None
+            self.machine.report(f"{call.name}: {error}")
             return 0
 
     def argument(self, kind: str, value: Number) -> object:
@@ -91,10 +95,11 @@ class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Mon
 class Call:
     """One function."""
 
-    __slots__ = ("_function", "_interface", "_letters", "_result", "row")
+    __slots__ = ("_function", "_interface", "_letters", "_parameters", "_result", "name")
 
-    def __init__(self, interface: Interface, row: Function) -> None:
-        self.row = row
+    def __init__(self, interface: Interface, name: str, row: Function) -> None:
+        self.name = name
+        self._parameters = row.parameters
         self._interface = interface
         self._function: Callable[..., object] = getattr(interface, row.method)
         self._letters = (row.letter,) if row.letter else ()
@@ -102,7 +107,7 @@ class Call:
 
     def __call__(self, arguments: tuple[Number, ...]) -> Number:
         interface = self._interface
-        given = [interface.argument(kind, value) for kind, value in zip(self.row.parameters, arguments, strict=True)]
+        given = [interface.argument(kind, value) for kind, value in zip(self._parameters, arguments, strict=True)]
         result = self._function(*self._letters, *given)
         if self._result:
             return interface.jni.local(result)

@@ -126,8 +126,12 @@ class Function:
 
     @property
     def variadic(self) -> bool:
-        """Whether it takes its last arguments as C does; the row two or one after it takes them in an array."""
+        """Whether it takes its last arguments as C does."""
         return self.parameters[-1:] in (("...",), ("list",))
+
+    def with_array(self) -> Function:
+        """The form of a variadic one that takes them in an array."""
+        return FUNCTIONS[self.slot + (2 if self.parameters[-1] == "..." else 1)]
 
 
 def _single() -> Iterator[Function]:
