@@ -1,4 +1,4 @@
-"""The functions of a JNIEnv that there is one of for each type: C that calls them all, and what it calls in two languages."""
+"""The functions of a JNIEnv of which each type has one: C that calls them, and in two languages what they call."""
 
 from __future__ import annotations
 
@@ -74,8 +74,10 @@ def c_source() -> str:
     parts += [_arrays(each) for each in PRIMITIVES]
     bodies = "\n".join(f"    {each.capitalize()}_calls();" for each in LETTERS)
     bodies += "\n" + "\n".join(f"    {each.capitalize()}_array();" for each in PRIMITIVES)
-    return "\n".join(["static jclass Families, Derived; static jobject of, other;", *parts]) + (
-        """
+    return "\n".join(["static jclass Families, Derived; static jobject of, other;", *parts, FAMILIES % bodies])
+
+
+FAMILIES = """
 static void families(void) {
     Families = E->FindClass(env, "shop/Families");
     Derived = E->FindClass(env, "shop/Derived");
@@ -84,8 +86,6 @@ static void families(void) {
 %s
 }
 """
-        % bodies
-    )
 
 
 def _calls(each: str, letter: str) -> str:
@@ -186,8 +186,8 @@ static void {name}_array(void) {{
     own[2] = 1;
     E->Release{name}ArrayElements(env, array, own, JNI_ABORT);
     own = E->Get{name}ArrayElements(env, array, NULL);
-    SAY("{name} array", E->GetArrayLength(env, array), copy, seen[0], seen[1], seen[2], seen[3], seen[4], read[0], read[1],
-        last, own[2]);
+    SAY("{name} array", E->GetArrayLength(env, array), copy, seen[0], seen[1], seen[2], seen[3], seen[4],
+        read[0], read[1], last, own[2]);
     E->Release{name}ArrayElements(env, array, own, 0);
     E->Get{name}ArrayRegion(env, array, 4, 2, read);
     int outside = CLEAR();

@@ -1,18 +1,19 @@
-"""Each function of a JNIEnv: with right arguments as on a JVM, and with wrong ones under -Xcheck:jni, without a crash."""
+"""Each function of a JNIEnv: with right arguments as in a JVM, and with wrong ones, of which the log tells."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests import jni_families
+from tests import jni_families, jni_misuse
 from tests.c_agents import CAgent, build
 from tests.support import PATIENCE
-from vmscope.tool.jni.table import FUNCTIONS
+from vmscope.tool.jni.table import DESPITE_EXCEPTION, FUNCTIONS
 
 SOURCES = Path(__file__).parents[1] / "native_agents"
 NOT_CALLED = {"FatalError", "IsVirtualThread", "GetStringUTFLengthAsLong"}  # the last two: JDK 17 has them not
@@ -57,3 +58,62 @@ def test_right_calls_do_what_they_do_in_a_jvm(folder: Path, tmp_path: Path) -> N
     assert expected[-1] == "end: 0"
     assert shop(agent, folder) == expected
     assert shop(agent, folder, "-Xcheck:jni") == expected
+
+
+@pytest.fixture(scope="module")
+def misuse(tmp_path_factory: pytest.TempPathFactory) -> CAgent:
+    return build(jni_misuse.c_source(), tmp_path_factory.mktemp("misuse"))
+
+
+def mixed_lines(agent: CAgent, folder: Path, *options: str) -> list[str]:
+    """What the agent prints and what is told of it, in their order."""
+    command = [sys.executable, "-m", "vmscope", "run", *options, agent.option, "-c", ""]
+    run = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
+    )
+    lines = run.stdout.splitlines()
+    assert run.returncode == 0, (run.returncode, lines[-5:])
+    assert lines[0] == "begin 0", lines[:5]
+    assert lines[-1] == "end", lines[-5:]
+    return lines[1:-1]
+
+
+def test_what_is_wrong_is_told_with_the_function_s_name(misuse: CAgent, folder: Path) -> None:
+    lines = iter(mixed_lines(misuse, folder, "-Xcheck:jni"))
+    for case in jni_misuse.cases():
+        told = []
+        while not (line := next(lines)).startswith("case "):
+            told.append(line)
+        assert [each.split(":")[0] for each in told] == [case.row.name] * case.told, (case.label, told, line)
+        assert line.startswith(f"case {case.label}: "), (case.label, line)
+        if case.told:
+            assert line.split()[-2] in ("0", "-1"), line
+            assert line.endswith(" 0"), line
+
+
+def test_without_checks_an_exception_is_pending(misuse: CAgent, folder: Path) -> None:
+    lines = iter(mixed_lines(misuse, folder))
+    for case in jni_misuse.cases():
+        line = next(lines)
+        assert line.startswith(f"case {case.label}: "), (case.label, line)
+        if case.told:
+            assert line.endswith(f" {int(case.pending)}"), line
+
+
+def test_a_call_with_an_exception_pending_is_told(misuse: CAgent, folder: Path) -> None:
+    lines = mixed_lines(misuse, folder, "-Xcheck:jni")
+    found = "\n".join(lines[lines.index("now pending") + 1 :])
+    for row in FUNCTIONS.values():
+        if row.name in jni_misuse.IGNORED or row.name.startswith(("Throw", "ExceptionDescribe")):
+            continue
+        told = re.search(rf"^{row.name}: called with an exception pending: ValueError\('wrong'\)$", found, re.MULTILINE)
+        assert bool(told) == (row.name not in DESPITE_EXCEPTION), row.name
+        if told:
+            assert re.search(rf"^pending {row.name} (0|-1)$", found, re.MULTILINE), row.name

@@ -239,8 +239,9 @@ static void monitors(void) {
     pthread_t other = spawn(enters, lock);
     nap(50);
     say("leaves");
-    SAY("exit", E->MonitorExit(env, lock));
+    int status = E->MonitorExit(env, lock);
     pthread_join(other, NULL);
+    say("exit %d", status);
     SAY("not entered", E->MonitorExit(env, lock) < 0, CLEAR());
     E->DeleteGlobalRef(env, lock);
 }

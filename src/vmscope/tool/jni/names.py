@@ -18,7 +18,7 @@ MOST_PARAMETERS = 255
 
 
 def find_class(name: str) -> type | ModuleType:
-    """Imports the module, where it can be found; `Lshop/Basket;` is taken as well. ImportError, as NoClassDefFoundError."""
+    """Imports the module, where it can be found. ImportError, as NoClassDefFoundError. `Lshop/Basket;` will do too."""
     if name.startswith("L") and name.endswith(";"):
         name = name[1:-1]
     found = CLASSES.get(name)
