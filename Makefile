@@ -59,6 +59,7 @@ bench: ## the benchmarks, as ratios in one run
 docs: ## the documentation, into docs/_build; a warning is an error
 	@scripts/setup docs
 	$(python) scripts/tables.py --check
+	$(python) scripts/jvmti_slots.py --check
 	$(python) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 tables: setup ## write the documentation's tables anew from those in the code

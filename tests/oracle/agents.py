@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,25 @@ class Agent:
         self.jdk = jdk
         self._library = library
 
-    def run(self, folder: Path) -> list[str]:
+    def run(self, folder: Path, *program: str) -> list[str]:
         """The lines of its file `answers`, after a JVM's whole life."""
-        run = self.jdk.run("java", "-Xint", "-XX:+UseSerialGC", f"-agentpath:{self._library}={folder}", "-version")
+        options = ("-Xint", "-XX:+UseSerialGC", f"-agentpath:{self._library}={folder}")
+        run = self.jdk.run("java", *options, *(program or ("-version",)))
         assert run.returncode == 0, run.stdout + run.stderr
+        return (folder / "answers").read_text().splitlines()
+
+    def run_here(self, folder: Path, program: Path) -> list[str]:
+        """As `run`, after a whole life of this Python; nothing of it is reported as an error of ours."""
+        run = subprocess.run(
+            [sys.executable, "-m", "vmscope", "run", f"-agentpath:{self._library}={folder}", str(program)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE,
+            check=False,
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+        assert run.stderr == ""
         return (folder / "answers").read_text().splitlines()
 
 

@@ -3,30 +3,37 @@
 // Its options are a folder with the file `program`: lines of a phase's letter, a slot and a way to give arguments. Each
 // is called on three environments: one that holds nothing, one that holds what it could get in ONLOAD, and one that has
 // been disposed of. The calls are made from vmscope's table: calls.inc has a case for each slot and way.
-// Phases: O ONLOAD, P PRIMORDIAL, S START, L LIVE, D DEAD; U is LIVE on a thread that the VM does not know.
+// Phases: O ONLOAD, P PRIMORDIAL, S START, L LIVE, D DEAD; U is LIVE on a thread that the VM does not know, T is LIVE
+// when what the local references of L referred to has been let go of.
 
 #include <jvmti.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#define UNUSED __attribute__((unused)) // by some programs
+
 static FILE *answers;
 static char program[1 << 20];
 static jvmtiEnv *environments[3];
-static jobject a_class, a_thread;
+static UNUSED jobject a_class, a_thread, stale;
 
 // What is given where nothing right is: room for results, and what looks like an id, a monitor or a table.
 static jlong room[8][512];
 static jlong nothing[512];
-static void *no_method[2];
-static jobject wrong_objects[1];
-static jclass wrong_classes[1];
-static char *no_texts[1] = {"no/such"};
-static jvmtiClassDefinition no_definitions[1];
+static UNUSED void *no_method[2];
+static UNUSED jobject wrong_objects[1];
+static UNUSED jclass wrong_classes[1];
+static UNUSED char *no_texts[1] = {"no/such"};
+static UNUSED jvmtiClassDefinition no_definitions[1];
 
-static jint JNICALL no_callback() {
+static UNUSED jint JNICALL no_callback() {
     return 0;
 }
+
+// Handles and ids that no VM has given out; a JVM would look there.
+static UNUSED const jlong garbage[] = {1, 2, 3, 5, 6, 7, 0x7fff12345678, -1, 0x00010000400000ad, 0x7ffffffffffffff6, 8, 4096};
+#define GARBAGE(way) ((void *)(size_t)garbage[(way) - 'A'])
 
 static int call(jvmtiEnv *env, int slot, char way) {
     switch (slot << 8 | way) {
@@ -75,7 +82,12 @@ static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
     run('L');
     pthread_create(&other, NULL, unattached, NULL);
     pthread_join(other, NULL);
+    stale = thread;
     a_class = a_thread = wrong_objects[0] = wrong_classes[0] = NULL;
+}
+
+static void JNICALL on_death(jvmtiEnv *env, JNIEnv *jni) {
+    run('T');
 }
 
 static void enable(jvmtiEnv *env, jvmtiEvent event) {
@@ -85,7 +97,7 @@ static void enable(jvmtiEnv *env, jvmtiEvent event) {
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     char path[4096];
     jvmtiEventCallbacks early_callbacks = {.VMStart = on_early_start};
-    jvmtiEventCallbacks callbacks = {.VMStart = on_start, .VMInit = on_init};
+    jvmtiEventCallbacks callbacks = {.VMStart = on_start, .VMInit = on_init, .VMDeath = on_death};
     jvmtiCapabilities potential, early_start = {.can_generate_early_vmstart = 1};
     jvmtiEnv *early, *control;
 
@@ -118,6 +130,7 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     enable(early, JVMTI_EVENT_VM_START);
     enable(control, JVMTI_EVENT_VM_START);
     enable(control, JVMTI_EVENT_VM_INIT);
+    enable(control, JVMTI_EVENT_VM_DEATH);
     run('O');
     return 0;
 }

@@ -255,7 +255,8 @@ class Walk:
         self._tags = tags
         self._report = report
         self._visit = visit
-        self._visited: dict[int, object] = {}  # by id; they live until the walk ends, so that no id is used again
+        # By id; they live until the walk ends, so that no id is used again. What stands for no referrer is not one.
+        self._visited: dict[int, object] = {id(NO_REFERRER): NO_REFERRER}
         self._todo: list[object] = []
         self._bound: set[int] | None = None  # once it is a large one: the ids of what may still be visited
 

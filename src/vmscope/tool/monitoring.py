@@ -46,6 +46,7 @@ ENTRY, EXIT, STEP, BREAKPOINT = map(bit, (Event.METHOD_ENTRY, Event.METHOD_EXIT,
 POP, EXCEPTION, CATCH = map(bit, (Event.FRAME_POP, Event.EXCEPTION, Event.EXCEPTION_CATCH))
 EXHAUSTED = bit(Event.RESOURCE_EXHAUSTED)
 RESUME, YIELD = map(bit, (Extension.RESUME, Extension.YIELD))
+OF_CALLS = frozenset(("PY_START", "PY_RETURN", "PY_UNWIND"))  # their relays know which code is vmscope's own
 OF_C = bit(Extension.CALL_C) | bit(Extension.RETURN_C) | bit(Extension.RAISE_C)
 
 
@@ -134,7 +135,7 @@ class Monitoring:
     def _switch(self, host: Host, wanted: int, handlers: dict[str, list[Handler]]) -> None:
         numbers: Any = monitoring.events
         for name, called in handlers.items():
-            handler = chain(called, self._registered.get(name))
+            handler = chain(name, called, self._registered.get(name))
             if handler is not self._registered.get(name):
                 monitoring.register_callback(self.id, getattr(numbers, name), handler)
                 self._registered[name] = handler
@@ -281,9 +282,10 @@ def threads_of(rows: tuple[tuple[object, object, Any, bool], ...]) -> set[Thread
     return found
 
 
-def chain(handlers: list[Handler], now: Handler | None) -> Handler:
-    """What to register for them: a relay itself; else a chain, the same one as before where they are the same."""
-    if len(handlers) == 1 and isinstance(handlers[0], Relay):
+def chain(name: str, handlers: list[Handler], now: Handler | None) -> Handler:
+    """What to register for them: a relay itself where it passes over vmscope's own code; else a chain, which does, the
+    same one as before where they are the same."""
+    if name in OF_CALLS and len(handlers) == 1 and isinstance(handlers[0], Relay):
         return handlers[0]
     return now if isinstance(now, Chain) and now.handlers == tuple(handlers) else Chain(tuple(handlers), OWN)
 
