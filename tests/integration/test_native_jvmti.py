@@ -273,6 +273,6 @@ def test_extensions_are_called_and_sent_in_c(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(native, "load_jni"), reason="no C part, or no GIL")
 def test_the_table_in_c_is_that_of_the_code() -> None:
-    command = [sys.executable, ROOT / "scripts" / "jvmti_slots.py", "--check"]
+    command = [sys.executable, str(ROOT / "scripts" / "jvmti_slots.py"), "--check"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
