@@ -268,6 +268,9 @@ vmscope_size_of(Class *class, PyObject *object)
     if (class->type == &PyLong_Type && VMSCOPE_IS_COMPACT(object) && VMSCOPE_COMPACT_VALUE(object) != 0) {
         return class->type->tp_basicsize + (Py_ssize_t)sizeof(digit);
     }
+    if (class->type == &PyList_Type) {
+        return class->header + class->type->tp_basicsize + ((PyListObject *)object)->allocated * (Py_ssize_t)sizeof(void *);
+    }
     return first_size(class, object);
 }
 

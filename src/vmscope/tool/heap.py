@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from vmscope.tool import anatomy, references
 from vmscope.tool.calls import function
-from vmscope.tool.classes import array_length, size_of
+from vmscope.tool.classes import array_classes, array_length, size_of
 from vmscope.tool.errors import IllegalArgument
 from vmscope.tool.heap_types import (
     HeapCallbacks,
@@ -29,6 +29,8 @@ from vmscope.tool.tags import Tag, Tagging, Tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from vmscope.tool.threads import Thread
 
     Info = ReferenceInfo | StackLocal | None
@@ -43,6 +45,7 @@ ON = VisitControl.OBJECTS
 ABORT = VisitControl.ABORT
 OLD_ANSWERS = {IterationControl.ABORT: ABORT, IterationControl.CONTINUE: ON, IterationControl.IGNORE: 0}
 NO_REFERRER = object()  # a root's
+walkers: list[type] = []  # of callbacks in C that go over all objects by themselves
 UNBOUNDED = 10_000  # objects a walk may visit before it asks what there is at all
 
 
@@ -59,6 +62,9 @@ class Heap(Tagging):
         Differs: a tuple, and an object that the collector does not know, is not found while only C code refers to it;
         int, float and bool are objects, and also the values of primitive fields.
         """
+        if type(callbacks.heap_iteration) in walkers and callbacks.only_iterates():
+            self._walk(callbacks.heap_iteration, heap_filter, klass, user_data)
+            return
         for thing in references.objects():
             if self._filtered(heap_filter, klass, thing):
                 continue
@@ -171,6 +177,9 @@ class Heap(Tagging):
 
     def _iterate(self, klass: type | None, object_filter: int, callback: ObjectCallback, user_data: object) -> None:
         tags = self.tags
+        if type(callback) in walkers:
+            self._walk(callback, object_filter, klass, user_data)
+            return
         for thing in references.objects():
             kind = type(thing)
             if klass is not None and klass not in anatomy.mro(kind):
@@ -180,6 +189,10 @@ class Heap(Tagging):
             answer = callback(tags.get(kind), size_of(thing), Tag(tags, thing), user_data)
             if old_control(answer) & ABORT:
                 return
+
+    def _walk(self, walker: Any, chosen: int, klass: type | None, user_data: object) -> None:
+        """In C. Nothing is made or dies meanwhile but what its callback lets be."""
+        walker.walk(self.tags, chosen, klass, array_classes(), user_data)
 
     def _old_report(
         self,

@@ -3,7 +3,8 @@
  * They are called with the GIL and in the middle of a walk: as in a JVM, where another thread walks, only the functions
  * that need no thread of the VM work in them. A tag is handed over by pointer, and what the agent leaves there is the
  * object's tag from then on. */
-#include "interface.h"
+#include "heap_walk.h"
+#include "../objects.h"
 
 #include <structmember.h>
 
@@ -274,6 +275,38 @@ callback_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+#ifdef HAS_OBJECTS
+/* walk(tags, filter, class or None, arrays, data) */
+static PyObject *
+callback_walk(PyObject *object, PyObject *arguments)
+{
+    const HeapCallback *self = (HeapCallback *)object;
+    HeapWalk walk = {.older = self->kind == OBJECT, .function = self->function};
+    PyObject *klass, *data;
+    if (!PyArg_ParseTuple(arguments, "OiOO!O", &walk.tags, &walk.filter, &klass, &PyTuple_Type, &walk.arrays, &data)) {
+        return NULL;
+    }
+    if ((self->kind != OBJECT && self->kind != ITERATION) || (klass != Py_None && !PyType_Check(klass))) {
+        PyErr_SetString(PyExc_TypeError, "only what is called for each object of a class walks");
+        return NULL;
+    }
+    walk.klass = klass == Py_None ? NULL : (PyTypeObject *)klass;
+    walk.data = data == Py_None ? NULL : PyLong_AsVoidPtr(data);
+    if (PyErr_Occurred() || jni_walk_heap(&walk) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+#endif
+
+static PyMethodDef callback_methods[] = {
+#ifdef HAS_OBJECTS
+    {"walk", callback_walk, METH_VARARGS,
+     "walk(tags, filter, class, arrays, data): calls it for each object, as tool.heap's iterations do, but in C."},
+#endif
+    {NULL, NULL, 0, NULL},
+};
+
 static PyMemberDef callback_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(HeapCallback, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -283,6 +316,7 @@ static PyType_Slot callback_slots[] = {
     {Py_tp_dealloc, callback_dealloc},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, callback_members},
+    {Py_tp_methods, callback_methods},
     {Py_tp_doc, "An agent's function for what a walk of the heap meets."},
     {0, NULL},
 };

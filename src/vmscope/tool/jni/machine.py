@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from vmscope import native
 from vmscope.errors import AgentError
-from vmscope.tool import monitors, reports, threads
+from vmscope.tool import heap, monitors, reports, threads
 from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
 from vmscope.tool.events import KINDS, Event
 from vmscope.tool.functions import BY_METHOD
@@ -53,6 +53,8 @@ class Machine:
         for row in (*BY_METHOD.values(), *(known.row for known in EXTENSIONS)):
             jni.define(row.slot, row.phases, -1 if row.capability is None else row.capability)
         monitors.interrupters.append(jni.interrupt)
+        if hasattr(jni.HeapCallback, "walk"):
+            heap.walkers.append(jni.HeapCallback)
         host.add_mechanism(self)
 
     def update(self, host: Host) -> None:
