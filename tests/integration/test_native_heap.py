@@ -46,7 +46,8 @@ static jvmtiIterationControl JNICALL older(jlong class_tag, jlong size, jlong *t
 }
 
 static jint JNICALL field(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info UNUSED,
-                          jlong class_tag UNUSED, jlong *tag UNUSED, jvalue value UNUSED, jvmtiPrimitiveType type UNUSED, void *data UNUSED) {
+                          jlong class_tag UNUSED, jlong *tag UNUSED, jvalue value UNUSED,
+                          jvmtiPrimitiveType type UNUSED, void *data UNUSED) {
     error_inside += kind != JVMTI_HEAP_REFERENCE_FIELD && kind != JVMTI_HEAP_REFERENCE_STATIC_FIELD;
     return JVMTI_VISIT_OBJECTS;
 }
