@@ -450,7 +450,8 @@ def test_a_version_that_is_none_is_not_offered(version: Any) -> None:
 
 @pytest.mark.parametrize("given", [None, 3, Unshowable(), b"x", [], "a\0b"], ids=lambda value: type(value).__name__)
 def test_an_agent_s_name_and_options_are_texts(given: Any) -> None:
-    for arguments in ((given,), ("nothing_of_this_name", given)):
+    texts = [(given,)] if given is None else [(given,), ("nothing_of_this_name", given)]  # None: no options
+    for arguments in texts:
         with pytest.raises(IllegalArgument):
             agents.load_agent(*arguments)
     with pytest.raises(IllegalArgument):
