@@ -8,6 +8,7 @@
  * A signal that was passed on is not taken again: whoever handles it may know better than we that the
  * process can go on. */
 #define _GNU_SOURCE
+#include "culprit.h"
 #include "mirror.h"
 
 #include <errno.h>
@@ -45,6 +46,7 @@ static char file_path[PATH_MAX], save_path[PATH_MAX]; /* "": none */
 static dev_t file_device;
 static ino_t file_inode;
 
+static int for_agents; /* native agents are there: their crashes are told, with or without a region */
 static _Atomic pid_t worker; /* the thread that is at it */
 static sigjmp_buf next_step;
 static uint64_t scratch[TEXT_WORDS];
@@ -145,7 +147,7 @@ vmscope_end_region(void)
 }
 
 static void
-on_fatal(int signum, siginfo_t *info, void *Py_UNUSED(context))
+on_fatal(int signum, siginfo_t *info, void *context)
 {
     int saved_errno = errno, sent = info->si_code <= 0;
     size_t i = 0;
@@ -175,6 +177,7 @@ on_fatal(int signum, siginfo_t *info, void *Py_UNUSED(context))
         }
         atomic_store(&handlers[i].place, ASIDE);
     }
+    vmscope_name_culprit(signum, info, context);
     pass_on(signum, info, &handlers[i].before);
     errno = saved_errno;
 }
@@ -267,6 +270,24 @@ forget(void)
     Py_XDECREF(atomic_exchange(&armed, NULL));
 }
 
+static void
+find_alternate_stack(void)
+{
+    if (syscall(SYS_gettid) == getpid()) {
+        ensure_alternate_stack(NULL);
+    } else {
+        (void)Py_AddPendingCall(ensure_alternate_stack, NULL); /* the main thread does it, in a moment */
+    }
+}
+
+void
+vmscope_watch_culprits(void)
+{
+    for_agents = 1;
+    find_alternate_stack();
+    install_handlers();
+}
+
 static PyObject *
 arm(PyObject *module, PyObject *args)
 {
@@ -290,11 +311,7 @@ arm(PyObject *module, PyObject *args)
     file_inode = mirror->inode;
     owner = getpid();
     atomic_store(&worker, 0); /* in a forked child it may be one of the parent's */
-    if (syscall(SYS_gettid) == getpid()) {
-        ensure_alternate_stack(NULL);
-    } else {
-        (void)Py_AddPendingCall(ensure_alternate_stack, NULL); /* the main thread does it, in a moment */
-    }
+    find_alternate_stack();
     atomic_store(&armed, (Mirror *)Py_NewRef(object));
     install_handlers();
     Py_RETURN_NONE;
@@ -303,7 +320,9 @@ arm(PyObject *module, PyObject *args)
 static PyObject *
 disarm(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    remove_handlers();
+    if (!for_agents) {
+        remove_handlers();
+    }
     forget();
     Py_RETURN_NONE;
 }

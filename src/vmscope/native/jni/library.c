@@ -1,4 +1,5 @@
 /* An agent's library: opened, its entry points called, closed. */
+#include "../culprit.h"
 #include "interface.h"
 
 #include <dlfcn.h>
@@ -30,6 +31,7 @@ py_open(PyObject *Py_UNUSED(module), PyObject *arguments)
         PyErr_SetString(PyExc_OSError, error == NULL ? "it cannot be loaded" : error);
         return NULL;
     }
+    vmscope_add_culprit(library);
     return PyLong_FromVoidPtr(library);
 }
 
@@ -55,6 +57,7 @@ py_close(PyObject *Py_UNUSED(module), PyObject *number)
     Py_BEGIN_ALLOW_THREADS
     dlclose(library);
     Py_END_ALLOW_THREADS
+    vmscope_check_culprits();
     Py_RETURN_NONE;
 }
 
@@ -80,6 +83,7 @@ py_call_start(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_BEGIN_ALLOW_THREADS
     status = start(&jni_java_vm, copy, NULL);
     Py_END_ALLOW_THREADS
+    jni_drop_pending(native, NULL, 0);
     jni_pop_frame(native);
     free(copy);
     return PyLong_FromLong(status);
@@ -99,6 +103,7 @@ py_call_unload(PyObject *Py_UNUSED(module), PyObject *number)
     Py_BEGIN_ALLOW_THREADS
     unload(&jni_java_vm);
     Py_END_ALLOW_THREADS
+    jni_drop_pending(native, NULL, 0);
     jni_pop_frame(native);
     Py_RETURN_NONE;
 }
