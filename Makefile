@@ -26,7 +26,7 @@ test: setup ## the whole test suite; ARGS="-k name" for a part
 test-windows: setup ## the Windows suite, on a Windows Python and with a Windows JRE, under Wine
 	@scripts/windows test $(ARGS)
 
-matrix: ## the unit and property tests on each of 3.11, 3.12 and 3.13 that is found
+matrix: ## the unit and property tests, and native agents, on each of 3.11, 3.12 and 3.13 that is found
 	@scripts/matrix $(VERSIONS)
 
 freethreaded: setup ## CPython 3.13 without a GIL, built once with and without ThreadSanitizer, and the tests on it
