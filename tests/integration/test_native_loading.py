@@ -248,6 +248,25 @@ def test_what_a_client_loaded_is_unloaded_in_the_list_s_order(jdk17: JDK, folder
     ]
 
 
+def test_whom_a_program_is_warned_of(folder: Path) -> None:
+    """Also of a library that lacks Agent_OnAttach, and of one that refuses, each time, as it is closed again;
+    once of one that stays; not of one that is not there."""
+    jdk = full_jdk(25)
+    loads = ["noattach", "plain 3", "plain 0", "plain 0", "missing", "noattach"]
+    warned = []
+    sleeper = [sys.executable, "-m", "vmscope", "run", "-c", SLEEPER]
+    for child in (JVM(jdk, "-XX:+UseSerialGC"), Child(sleeper, merge_stderr=True)):
+        with child:
+            for load in loads:
+                name, *options = load.split()
+                jcmd(jdk)(child.pid, f"{folder}/lib{name}.so", *options)
+            child.process.terminate()
+            said = child.rest().decode().splitlines()
+        warned.append([re.findall(r"/lib(\w+)\.so", line) for line in said if "WARNING" in line and "/lib" in line])
+    assert warned[0] == [["noattach"], ["plain"], ["plain"], ["noattach"]]
+    assert warned[1] == warned[0]
+
+
 def test_vmscope_attach_loads_a_library(folder: Path, vm: Child) -> None:
     def attach(text: str) -> tuple[int, str, str]:
         command = [sys.executable, "-m", "vmscope", "attach", str(vm.pid), text]

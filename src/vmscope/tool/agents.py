@@ -164,7 +164,7 @@ class AgentVM:
 
     def __init__(self, vm: Host, agent: str) -> None:
         self._host = vm
-        self._agent = agent
+        self.agent = agent
         self._environments: list[Environment] = []
         self._endings: list[Callable[[], object]] = []
 
@@ -175,7 +175,7 @@ class AgentVM:
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
         """A new environment. VersionNotOffered; NotAttached in a phase in which none are made."""
-        environment = self._host.get_env(version, agent or self._agent)
+        environment = self._host.get_env(version, agent or self.agent)
         self._environments.append(environment)
         return environment
 
@@ -194,8 +194,8 @@ class AgentVM:
             try:
                 callback()
             except BaseException as error:
-                reports.count(self._agent, "at_unload")
-                reports.error("agent %s: what it wanted called at its end raised", self._agent, error=error)
+                reports.count(self.agent, "at_unload")
+                reports.error("agent %s: what it wanted called at its end raised", self.agent, error=error)
         environments, self._environments = self._environments, []
         for environment in environments:
             if not environment.disposed:

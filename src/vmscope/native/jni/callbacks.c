@@ -48,13 +48,13 @@ enum {
 #define MOST_ARGUMENTS 8
 
 /* What each event's callback gets after the environments: o a reference, m a method, l a location or other jlong, i an
- * int, z a boolean, s text, f a field of the class before it, v a value. */
+ * int, z a boolean, s text, n a module's name as Java has it, f a field of the class before it, v a value. */
 static const char *const kinds[LAST_EVENT + 1] = {
     [VM_INIT] = "o",
     [VM_DEATH] = "",
     [THREAD_START] = "o",
     [THREAD_END] = "o",
-    [CLASS_FILE_LOAD_HOOK] = "oosob",
+    [CLASS_FILE_LOAD_HOOK] = "oonob",
     [CLASS_LOAD] = "oo",
     [CLASS_PREPARE] = "oo",
     [VM_START] = "",
@@ -109,8 +109,23 @@ typedef struct {
 
 static PyTypeObject *callback_type;
 
+/* Text in modified UTF-8, which `*holder` (one for each event) keeps where the object itself does not have it so. */
+static const char *
+modified(PyObject *text, PyObject **holder)
+{
+    Py_ssize_t size;
+    if (PyUnicode_IS_ASCII(text)) {
+        const char *ascii = PyUnicode_AsUTF8AndSize(text, &size);
+        if (ascii == NULL || (Py_ssize_t)strlen(ascii) == size) {
+            return ascii;
+        }
+    }
+    *holder = PyObject_CallMethod(jni_machine, "encoded", "O", text);
+    return *holder == NULL ? NULL : PyBytes_AsString(*holder);
+}
+
 static int
-convert(Native *native, char kind, PyObject *object, PyObject *before, Value *value)
+convert(Native *native, char kind, PyObject *object, PyObject *before, Value *value, PyObject **holder)
 {
     switch (kind) {
     case 'o':
@@ -126,8 +141,12 @@ convert(Native *native, char kind, PyObject *object, PyObject *before, Value *va
         return PyErr_Occurred() ? -1 : 0;
     }
     case 's':
-        value->l = object == Py_None ? NULL : (void *)(uintptr_t)PyUnicode_AsUTF8(object);
+        value->l = object == Py_None ? NULL : (void *)(uintptr_t)modified(object, holder);
         return PyErr_Occurred() ? -1 : 0;
+    case 'n':
+        *holder = PyObject_CallMethod(jni_machine, "class_name", "O", object);
+        value->l = *holder == NULL ? NULL : PyBytes_AsString(*holder);
+        return value->l == NULL ? -1 : 0;
     case 'z':
         value->j = PyObject_IsTrue(object);
         return value->j < 0 ? -1 : 0;
@@ -306,9 +325,10 @@ callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObje
     }
     arguments++; /* the environment: this one's */
     Value values[MOST_ARGUMENTS];
-    PyObject *result = NULL;
+    PyObject *result = NULL, *text = NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (kind[i] != 'b' && convert(native, kind[i], arguments[i], i ? arguments[i - 1] : NULL, &values[i]) < 0) {
+        PyObject *before = i ? arguments[i - 1] : NULL;
+        if (kind[i] != 'b' && convert(native, kind[i], arguments[i], before, &values[i], &text) < 0) {
             goto done;
         }
     }
@@ -331,6 +351,7 @@ callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObje
         jni_drop_pending(native, self->environment, self->event);
     }
 done:
+    Py_XDECREF(text);
     jni_pop_frame(native);
     if (result == NULL && !PyErr_Occurred()) {
         PyErr_NoMemory();

@@ -18,17 +18,11 @@ typedef struct {
 static void
 tell(const char *method, const char *name)
 {
-    PyObject *text = NULL, *done = NULL;
-    if (name == NULL) {
-        done = PyObject_CallMethod(jni_machine, method, NULL);
-    } else if ((text = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace")) != NULL) {
-        done = PyObject_CallMethod(jni_machine, method, "O", text);
-    }
+    PyObject *done = PyObject_CallMethod(jni_machine, method, name == NULL ? NULL : "y", name);
     if (done == NULL) {
-        PyErr_WriteUnraisable(text);
+        PyErr_WriteUnraisable(NULL);
     }
     Py_XDECREF(done);
-    Py_XDECREF(text);
 }
 
 /* Nobody waits for a thread at the end of the program: daemon or not is the same here. */
@@ -84,9 +78,11 @@ detach(void *Py_UNUSED(vm))
     return JNI_OK;
 }
 
+/* What it gives out bears the name of the agent whose code calls it. */
 static int32_t
 get_environment(void *Py_UNUSED(vm), void **environment, int32_t version)
 {
+    const void *caller = __builtin_return_address(0);
     if (environment == NULL) {
         return JNI_EINVAL;
     }
@@ -98,7 +94,7 @@ get_environment(void *Py_UNUSED(vm), void **environment, int32_t version)
     JNI_WITH_GIL
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *answer = PyObject_CallMethod(jni_machine, "get_env", "i", version);
+    PyObject *answer = PyObject_CallMethod(jni_machine, "get_env", "iN", version, PyLong_FromVoidPtr((void *)caller));
     void *address = answer == NULL ? NULL : PyLong_AsVoidPtr(answer); /* below 0: an error of JNI's */
     Py_XDECREF(answer);
     if (PyErr_Occurred()) {

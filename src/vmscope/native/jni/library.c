@@ -1,4 +1,5 @@
 /* An agent's library: opened, its entry points called, closed. */
+#define _GNU_SOURCE /* dladdr */
 #include "../culprit.h"
 #include "interface.h"
 
@@ -45,6 +46,20 @@ py_symbol(PyObject *Py_UNUSED(module), PyObject *arguments)
     }
     void *library = PyLong_AsVoidPtr(number);
     return PyErr_Occurred() ? NULL : PyLong_FromVoidPtr(dlsym(library, name));
+}
+
+static PyObject *
+py_home(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    const void *address = PyLong_AsVoidPtr(number);
+    Dl_info found;
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (!dladdr(address, &found) || found.dli_fname == NULL) {
+        Py_RETURN_NONE;
+    }
+    return PyUnicode_DecodeFSDefault(found.dli_fname);
 }
 
 static PyObject *
@@ -111,6 +126,7 @@ py_call_unload(PyObject *Py_UNUSED(module), PyObject *number)
 static PyMethodDef functions[] = {
     {"open", py_open, METH_VARARGS, "open(path or None) -> int: a library; OSError with the loader's words."},
     {"symbol", py_symbol, METH_VARARGS, "symbol(library, name) -> int: its address, or 0."},
+    {"home", py_home, METH_O, "home(address) -> str: the file of the library that has it; None where none does."},
     {"close", py_close, METH_O, "close(library)"},
     {"call_start", py_call_start, METH_VARARGS, "call_start(address, options) -> int: Agent_OnLoad or Agent_OnAttach."},
     {"call_unload", py_call_unload, METH_O, "call_unload(address): Agent_OnUnload."},

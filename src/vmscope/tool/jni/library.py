@@ -93,7 +93,7 @@ class NativeAgent(Agent):
                 raise LibraryError(self.name, f"Could not find {symbol} function in the agent library: {self.name}")
             self._close()
             raise LibraryError(self.name, f"{symbol} is not available in {self.name}")
-        with self._machine.loading(self.vm):
+        with self._machine.loading(self.vm, address):
             status = self._jni.call_start(address, self._text)
         if status:
             self.vm.dispose()

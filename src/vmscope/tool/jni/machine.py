@@ -11,6 +11,7 @@ from vmscope.tool import heap, monitors, reports, threads
 from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
 from vmscope.tool.events import KINDS, Event
 from vmscope.tool.functions import BY_METHOD
+from vmscope.tool.jni import text as texts
 from vmscope.tool.jni.extensions import EXTENSIONS
 from vmscope.tool.jni.interface import Interface
 from vmscope.tool.jni.marshal import Call, calls_of
@@ -45,6 +46,9 @@ class Machine:
         self._calls: dict[int, Call] = calls_of(self)
         self._environments: dict[Environment, int] = {}
         self._loading: dict[int, AgentVM] = {}  # agents that are being loaded, by the thread that does it
+        self._homes: dict[
+            str | None, AgentVM | None
+        ] = {}  # all that were, by the file of their code, unless it has two
         self._field_ids: dict[tuple[Class, str], int] = {}
         self._fields: list[tuple[Class, str]] = []
         interface = Interface(self)
@@ -63,8 +67,12 @@ class Machine:
             self.jni.update(address, environment.phase(), environment.held, environment.disposed)
 
     @contextmanager
-    def loading(self, agent: AgentVM) -> Iterator[None]:
-        """The environments that this thread makes meanwhile are that agent's."""
+    def loading(self, agent: AgentVM, entry: int) -> Iterator[None]:
+        """The environments that this thread makes meanwhile are that agent's, and those that its code makes later;
+        `entry` is an address in it."""
+        home = self.jni.home(entry)
+        known = self._homes.setdefault(home, agent)
+        self._homes[home] = agent if known is not None and known.agent == agent.agent else None
         thread = get_ident()
         before = self._loading.get(thread)
         self._loading[thread] = agent
@@ -78,13 +86,16 @@ class Machine:
 
     # -- what C calls -----------------------------------------------------------------------------
 
-    def get_env(self, version: int) -> int:
-        """GetEnv: the address of a new jvmtiEnv; 0 where the caller's JNIEnv is asked for; below 0, JNI's error."""
+    def get_env(self, version: int, caller: int) -> int:
+        """GetEnv: the address of a new jvmtiEnv; 0 where the caller's JNIEnv is asked for; below 0, JNI's error.
+        `caller` is the address that it was called from."""
         if version & JNI_VERSION_BITS != JNI_VERSION_BITS:
             return 0 if version in JNI_VERSIONS else VERSION
         agent = self._loading.get(get_ident())
+        home = self.jni.home(caller) if agent is None else None
+        agent = agent or self._homes.get(home)
         try:
-            environment = self.host.get_env(version) if agent is None else agent.get_env(version)
+            environment = self.host.get_env(version, home or "") if agent is None else agent.get_env(version)
         except VersionNotOffered:
             return VERSION
         except NotAttached:
@@ -107,9 +118,9 @@ class Machine:
 
     # -- threads ----------------------------------------------------------------------------------
 
-    def attached(self, name: str) -> None:
+    def attached(self, name: bytes) -> None:
         """The calling thread is the interpreter's from now on; until then it knew nothing of it."""
-        thread = Thread(name=name)
+        thread = Thread(name=texts.decode(name))
         thread.begin()
         self.host.post(Event.THREAD_START, thread)
 
@@ -134,6 +145,14 @@ class Machine:
     def report(self, text: str) -> None:
         """Something that an agent did wrong."""
         reports.error("%s", text)
+
+    def encoded(self, text: str) -> bytes:
+        """As agents get it."""
+        return texts.encode(text)
+
+    def class_name(self, module: str) -> bytes:
+        """What an agent gets for the name of a module that is being loaded."""
+        return texts.encode(module.replace(".", "/"))
 
     # -- ids --------------------------------------------------------------------------------------
 

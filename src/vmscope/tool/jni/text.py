@@ -21,7 +21,8 @@ def encode(text: str) -> bytes:
 
 
 def decode(raw: bytes) -> str:
-    """What a JVM makes of it: bytes that are no modified UTF-8 stand for a character each."""
+    """What a JVM makes of it: a byte that is no modified UTF-8 stands for itself, and there are as many units as bytes
+    that begin one, so that what follows malformed bytes may be cut off."""
     if raw.isascii():
         return raw.decode("ascii")
     if max(raw) < FOUR_BYTES:
@@ -52,7 +53,7 @@ def _leniently(raw: bytes) -> list[str]:
         )
         found.append(chr(unit))
         place += length
-    return found
+    return found[: sum(byte & 0xC0 != 0x80 for byte in raw)]
 
 
 def joined(text: str) -> str:
