@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -62,6 +63,14 @@ def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No VM or tool is told things by the environment of whoever runs the tests."""
     for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "VMSCOPE_TOOL_OPTIONS"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def locks_stay() -> Iterator[None]:
+    """A VM that tells of locks puts its own in place for good: a test of them is a process of its own."""
+    before = threading.Lock, threading.RLock
+    yield
+    assert (threading.Lock, threading.RLock) == before
 
 
 @pytest.fixture

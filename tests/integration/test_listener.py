@@ -129,13 +129,18 @@ sys.stdin.readline()
 
 def test_what_a_killed_process_leaves(start_vmscope: StartVMScope) -> None:
     """The next VM that starts removes it; another process of the pid replaces it."""
-    child = start_vmscope()
-    path = path_of(child.pid)
-    child.kill()
-    assert path.is_socket()
-    other = start_vmscope()
-    assert not path.exists()
-    assert other.stop() == 0
+    for _ in range(5):  # a JVM of another test may come first: it takes the region alone away
+        child = start_vmscope()
+        path = path_of(child.pid)
+        child.kill()
+        assert path.is_socket()
+        other = start_vmscope()
+        gone = not path.exists()
+        path.unlink(missing_ok=True)
+        assert other.stop() == 0
+        if gone:
+            return
+    raise AssertionError("it stays")
 
 
 def test_what_a_killed_process_without_a_region_leaves(start_vmscope: StartVMScope, implementation: str) -> None:

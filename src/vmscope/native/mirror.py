@@ -206,7 +206,8 @@ class Mirror(Thread):
             clock._restore((monotonic_ns() - self._epoch) & ~1)
         self._show_clock(1)
         with self._lock:
-            _FIELDS.pack_into(image, _USED, self.used, self.overflow, self._stamp, _ENTRY_OFFSET, self.num_entries)
+            fields = _FIELDS.pack(self.used, self.overflow, self._stamp, _ENTRY_OFFSET, self.num_entries)
+            image[_USED : _USED + len(fields)] = fields  # one memcpy: a reader never sees pack_into's zeros
         for start, bindings in self._bindings:
             for slot, cell, offset in bindings:
                 if slot is clock:
@@ -214,7 +215,7 @@ class Mirror(Thread):
                 encoded = _encoded(slot, cell)
                 target = image[start + offset : start + offset + len(encoded)]
                 if target != encoded:
-                    target[:] = encoded  # one memcpy: a reader never sees pack_into's zeros
+                    target[:] = encoded
                     changed = True
                     self._texts |= isinstance(slot, TextSlot)
         self._show_clock(0)
