@@ -142,6 +142,8 @@ class Host:
             self.enter(Phase.DEAD)
             for agent in self.agents:
                 agent.unload()
+            for environment in self.environments:
+                environment.tags.clear()  # what dies from now on is nobody's any more
 
     def taken(self) -> dict[int, str]:
         """What tools outside of the interface have taken: sets of capabilities that need it, and who has it."""

@@ -253,7 +253,8 @@ call_hook(const Callback *self, Native *native, PyObject *const *arguments, cons
     if (changed == NULL) {
         Py_RETURN_NONE;
     }
-    PyObject *bytes = PyBytes_FromStringAndSize((const char *)changed, length);
+    PyObject *bytes = length < 0 ? PyErr_Format(PyExc_ValueError, "%d bytes are no class data", (int)length)
+                                 : PyBytes_FromStringAndSize((const char *)changed, length);
     free(changed);
     return bytes;
 }

@@ -64,9 +64,9 @@ jni_forward(Environment *environment, int slot, int count, const Value *argument
     }
     long status = ERROR_INTERNAL;
     JNI_WITH_GIL
-    jni_tidy();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* the program's, where this came in the middle of its raising */
+    jni_tidy();
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple != NULL && i < count; i++) {
         PyObject *each = argument(&arguments[i], kinds[i]);

@@ -73,7 +73,7 @@ jni_native(void)
     return jni_here != NULL ? jni_here : jni_new_native();
 }
 
-/* Whether Python knows the calling thread, and may be called on it now. */
+/* Whether Python's main interpreter knows the calling thread, and may be called on it now. */
 int jni_attached(void);
 /* Opens and closes the frame of local references of a call into an agent, with the GIL. -1 without memory. Frames that
  * the agent has opened and left open go with it. */
@@ -82,7 +82,8 @@ void jni_pop_frame(Native *native);
 /* With the GIL: lets go of what threads left behind that ended without detaching. */
 void jni_tidy(void);
 /* With the GIL, after an agent's function: reports the exception that it left pending, if any. `environment` may be
- * NULL, `place` is an event's number, or 0. */
+ * NULL, `place` is an event's number, or one of these. */
+enum { IN_THREAD = 0, IN_START = -1, IN_UNLOAD = -2 };
 void jni_drop_pending(Native *native, const void *environment, int place);
 /* Those that an agent opens itself; it can close none but its own: whether there was one. */
 #define OWN_FRAME (UINT32_C(1) << 31)

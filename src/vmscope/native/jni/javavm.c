@@ -48,9 +48,11 @@ attach(void *Py_UNUSED(vm), void **environment, const AttachArguments *arguments
         jni_tidy();
         native->state = PyThreadState_Get();
         tell("attached", arguments == NULL || arguments->name == NULL ? "" : arguments->name);
-        jni_drop_pending(native, NULL, 0);
+        jni_drop_pending(native, NULL, IN_THREAD);
         (void)PyEval_SaveThread();
         pthread_cleanup_pop(0);
+    } else if (!jni_attached()) {
+        return JNI_ERR; /* it runs another interpreter */
     }
     *environment = native;
     return JNI_OK;
@@ -68,7 +70,7 @@ detach(void *Py_UNUSED(vm))
     }
     pthread_cleanup_push(jni_stay, NULL);
     PyEval_RestoreThread(native->state);
-    jni_drop_pending(native, NULL, 0);
+    jni_drop_pending(native, NULL, IN_THREAD);
     tell("detached", NULL);
     Py_CLEAR(native->pending);
     jni_pop_frame(native);
@@ -146,7 +148,7 @@ start_call(PyObject *capsule, PyObject *const *Py_UNUSED(arguments), Py_ssize_t 
     PyThreadState *state = PyEval_SaveThread();
     start->function(start->environment, native, start->argument);
     jni_take_gil(state);
-    jni_drop_pending(native, start->environment, 0);
+    jni_drop_pending(native, start->environment, IN_THREAD);
     jni_pop_frame(native);
     Py_RETURN_NONE;
 }

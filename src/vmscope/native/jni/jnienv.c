@@ -9,8 +9,8 @@ int
 jni_begin(Entry *entry, const void *given, int slot)
 {
     Native *native = entry->native = jni_native();
-    jni_tidy();
     PyErr_Fetch(&entry->type, &entry->value, &entry->trace);
+    jni_tidy();
     if (!jni_checks) {
         return 1;
     }

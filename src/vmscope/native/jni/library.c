@@ -98,7 +98,7 @@ py_call_start(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_BEGIN_ALLOW_THREADS
     status = start(&jni_java_vm, copy, NULL);
     Py_END_ALLOW_THREADS
-    jni_drop_pending(native, NULL, 0);
+    jni_drop_pending(native, NULL, IN_START);
     jni_pop_frame(native);
     free(copy);
     return PyLong_FromLong(status);
@@ -118,7 +118,7 @@ py_call_unload(PyObject *Py_UNUSED(module), PyObject *number)
     Py_BEGIN_ALLOW_THREADS
     unload(&jni_java_vm);
     Py_END_ALLOW_THREADS
-    jni_drop_pending(native, NULL, 0);
+    jni_drop_pending(native, NULL, IN_UNLOAD);
     jni_pop_frame(native);
     Py_RETURN_NONE;
 }

@@ -32,7 +32,7 @@ free_orphans(void)
         while (native->count > 0) {
             Py_XDECREF(native->locals[--native->count]);
         }
-        Py_XDECREF(native->pending);
+        jni_drop_pending(native, NULL, IN_THREAD);
         if (native->state != NULL) {
             PyThreadState_Clear(native->state);
 #if PY_VERSION_HEX >= 0x030C0000
@@ -111,10 +111,26 @@ jni_new_native(void)
 }
 
 
+/* Everything here is the main interpreter's: a thread that runs another one is not attached. */
+static int
+is_main(const PyThreadState *state)
+{
+    return state != NULL && state->interp == PyInterpreterState_Main();
+}
+
 int
 jni_attached(void)
 {
-    return (jni_here == NULL || !jni_here->without_python) && Py_IsInitialized() && PyGILState_GetThisThreadState() != NULL;
+    if ((jni_here != NULL && jni_here->without_python) || !Py_IsInitialized() ||
+        !is_main(PyGILState_GetThisThreadState())) {
+        return 0;
+    }
+#if PY_VERSION_HEX < 0x030C0000 /* later that is the state that runs, or ran last, on this thread */
+    const PyThreadState *running = _PyThreadState_UncheckedGet(); /* any thread's */
+    return running == NULL || running->thread_id != PyThread_get_thread_ident() || is_main(running);
+#else
+    return 1;
+#endif
 }
 
 static int

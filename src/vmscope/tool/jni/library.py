@@ -106,7 +106,8 @@ class NativeAgent(Agent):
         """Calls Agent_OnUnload, if it has one. The library stays: a thread may be in it."""
         address = self._jni.symbol(self._library, ENTRIES["agent_on_unload"] + self._suffix)
         if address:
-            self._jni.call_unload(address)
+            with self._machine.loading(self.vm, address):
+                self._jni.call_unload(address)
 
     def _close(self) -> None:
         if not self.linked:

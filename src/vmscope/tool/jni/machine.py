@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from vmscope import native
 from vmscope.errors import AgentError
 from vmscope.tool import heap, monitors, reports, threads
+from vmscope.tool.codes import Phase
 from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
 from vmscope.tool.events import KINDS, Event
 from vmscope.tool.functions import BY_METHOD
@@ -34,6 +35,10 @@ JNI_VERSIONS = frozenset((0x10001, 0x10002, 0x10004, 0x10006, 0x10008, 0x90000, 
 JNI_VERSION_BITS = 0x3000_0000  # those of the tool interface have them
 DETACHED, VERSION = -2, -3
 INTERNAL = 113
+
+# Where an agent's function was called from, if it was not an event
+IN_THREAD, IN_START, IN_UNLOAD = 0, -1, -2
+PLACES = {IN_THREAD: "thread", IN_UNLOAD: "Agent_OnUnload"}
 
 
 class Machine:
@@ -68,8 +73,8 @@ class Machine:
 
     @contextmanager
     def loading(self, agent: AgentVM, entry: int) -> Iterator[None]:
-        """The environments that this thread makes meanwhile are that agent's, and those that its code makes later;
-        `entry` is an address in it."""
+        """The environments that this thread makes meanwhile, and what it does wrong, are that agent's, and so are the
+        environments that its code makes later; `entry` is an address in it."""
         home = self.jni.home(entry)
         known = self._homes.setdefault(home, agent)
         self._homes[home] = agent if known is not None and known.agent == agent.agent else None
@@ -137,8 +142,12 @@ class Machine:
 
     def left_pending(self, environment: Environment | None, event: int, error: BaseException) -> None:
         """An agent's function has returned with an exception of JNI's still pending, which is gone now."""
-        agent = "" if environment is None else environment.agent
-        place = Event(event).name if event in KINDS else "thread"
+        loading = self._loading.get(get_ident())
+        agent = environment.agent if environment else loading.agent if loading else ""
+        if event == IN_START:
+            place = "Agent_OnLoad" if self.host.phase == Phase.ONLOAD else "Agent_OnAttach"
+        else:
+            place = PLACES.get(event) or (Event(event).name if event in KINDS else f"event {event}")
         reports.count(agent, place)
         reports.error("agent %s: %s left an exception pending", agent or reports.UNNAMED, place, error=error)
 
