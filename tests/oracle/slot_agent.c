@@ -9,6 +9,7 @@
 #include <jvmti.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define UNUSED __attribute__((unused)) // by some programs
@@ -34,6 +35,29 @@ static UNUSED jint JNICALL no_callback() {
 // Handles and ids that no VM has given out; a JVM would look there.
 static UNUSED const jlong garbage[] = {1, 2, 3, 5, 6, 7, 0x7fff12345678, -1, 0x00010000400000ad, 0x7ffffffffffffff6, 8, 4096};
 #define GARBAGE(way) ((void *)(size_t)garbage[(way) - 'A'])
+
+// What is right: from START on, in which there are classes. Before, nobody looks at it.
+static jvmtiEnv *control;
+static UNUSED jclass good_class;
+static UNUSED jthread good_thread;
+static UNUSED jthreadGroup good_group;
+static UNUSED jobject good_module;
+static UNUSED jmethodID good_method;
+static UNUSED jfieldID good_field;
+static UNUSED jniNativeInterface *good_table;
+static jrawMonitorID good_monitor;
+
+static UNUSED jrawMonitorID fresh_monitor(void) {
+    jrawMonitorID monitor = good_monitor;
+    (*control)->CreateRawMonitor(control, "fresh", &monitor); // where the phase allows it
+    return monitor;
+}
+
+static UNUSED jrawMonitorID entered_monitor(void) {
+    jrawMonitorID monitor = fresh_monitor();
+    (*control)->RawMonitorEnter(control, monitor);
+    return monitor;
+}
 
 static int call(jvmtiEnv *env, int slot, char way) {
     switch (slot << 8 | way) {
@@ -67,7 +91,42 @@ static void JNICALL on_early_start(jvmtiEnv *env, JNIEnv *jni) {
     run('P');
 }
 
+// A class that has methods and fields of its own, of the one language or the other.
+static void find_good(JNIEnv *jni) {
+    jint count;
+    jmethodID *methods;
+    jfieldID *fields;
+    jclass class = (*jni)->FindClass(jni, "java/util/Random");
+    if (class == NULL) {
+        (*jni)->ExceptionClear(jni);
+        class = (*jni)->FindClass(jni, "textwrap/TextWrapper");
+    }
+    jobject gone[8]; // garbage has what they were
+    for (int i = 0; i < 8; i++) {
+        gone[i] = (*jni)->NewGlobalRef(jni, class);
+    }
+    for (int i = 0; i < 8; i++) {
+        (*jni)->DeleteGlobalRef(jni, gone[i]);
+    }
+    good_class = (*jni)->NewGlobalRef(jni, class);
+    (*control)->GetCurrentThread(control, &good_thread);
+    good_thread = (*jni)->NewGlobalRef(jni, good_thread);
+    (*control)->GetClassMethods(control, class, &count, &methods);
+    (*control)->GetClassFields(control, class, &count, &fields);
+    good_method = methods[0];
+    good_field = fields[0];
+    (*control)->GetJNIFunctionTable(control, &good_table);
+}
+
+static void wrong(jobject class, jobject thread) {
+    wrong_objects[0] = a_class = class;
+    wrong_classes[0] = a_thread = thread;
+    no_definitions[0] = (jvmtiClassDefinition){thread, 1, (unsigned char *)""};
+}
+
 static void JNICALL on_start(jvmtiEnv *env, JNIEnv *jni) {
+    find_good(jni);
+    wrong(good_class, good_thread);
     run('S');
 }
 
@@ -75,15 +134,19 @@ static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
     jint count;
     jclass *classes;
     pthread_t other;
+    jthreadGroup *groups;
+    jobject *modules;
     (*env)->GetLoadedClasses(env, &count, &classes);
-    wrong_objects[0] = a_class = classes[0];
-    wrong_classes[0] = a_thread = thread;
-    no_definitions[0] = (jvmtiClassDefinition){thread, 1, (unsigned char *)""};
+    wrong(classes[0], thread);
+    (*env)->GetTopThreadGroups(env, &count, &groups);
+    good_group = groups[0];
+    (*env)->GetAllModules(env, &count, &modules);
+    good_module = modules[0];
     run('L');
     pthread_create(&other, NULL, unattached, NULL);
     pthread_join(other, NULL);
     stale = thread;
-    a_class = a_thread = wrong_objects[0] = wrong_classes[0] = NULL;
+    wrong((jobject)nothing, (jobject)nothing);
 }
 
 static void JNICALL on_death(jvmtiEnv *env, JNIEnv *jni) {
@@ -99,7 +162,7 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     jvmtiEventCallbacks early_callbacks = {.VMStart = on_early_start};
     jvmtiEventCallbacks callbacks = {.VMStart = on_start, .VMInit = on_init, .VMDeath = on_death};
     jvmtiCapabilities potential, early_start = {.can_generate_early_vmstart = 1};
-    jvmtiEnv *early, *control;
+    jvmtiEnv *early;
 
     snprintf(path, sizeof path, "%s/program", options);
     FILE *file = fopen(path, "r");
@@ -127,6 +190,11 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     }
     (*early)->SetEventCallbacks(early, &early_callbacks, sizeof early_callbacks);
     (*control)->SetEventCallbacks(control, &callbacks, sizeof callbacks);
+    jrawMonitorID gone; // its id is one of the garbage
+    (*control)->CreateRawMonitor(control, "gone", &gone);
+    (*control)->CreateRawMonitor(control, "good", &good_monitor);
+    (*control)->DestroyRawMonitor(control, gone);
+    wrong((jobject)nothing, (jobject)nothing); // nobody looks there
     enable(early, JVMTI_EVENT_VM_START);
     enable(control, JVMTI_EVENT_VM_START);
     enable(control, JVMTI_EVENT_VM_INIT);

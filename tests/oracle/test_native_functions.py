@@ -17,7 +17,7 @@ import pytest
 from tests.oracle.agents import Agent, build
 from tests.support import PATIENCE
 from vmscope import native
-from vmscope.tool.functions import BY_METHOD, SINCE, Function, Parameter
+from vmscope.tool.functions import BY_METHOD, SINCE, SLOTS, Function, Parameter
 
 pytestmark = [
     pytest.mark.timeout(6 * PATIENCE),
@@ -25,15 +25,27 @@ pytestmark = [
 ]
 FOLDER = Path(__file__).parent
 VERSION = 17
+NEWER = 25  # for the functions that came after that
 PHASES = "OPSLDU"
+RESERVED = {1, 105, 113, 117, 141}
 ROWS = [row for row in BY_METHOD.values() if SINCE.get(row.slot, 0) <= VERSION]
 GARBAGE = "ABCDEFGHIJKL"  # as many as slot_agent.c has
 
-# These would stop the thread that calls them, or interrupt it, or end what is tested.
-NOT_CALLED = {*((5, way) for way in "no"), *((8, way) for way in "no"), *((127, way) for way in "nowe")}
-FATAL_THERE = {(14, "w"), (14, "e"), (15, "w"), (15, "e")}  # HotSpot takes any object for a thread group, and crashes
+# Not called, and where they are. These would stop the thread that calls them, interrupt it, or end what is tested.
+STOPS = {
+    **{(5, way): "test_every_function_with_good_arguments_answers_as_hotspot_s" for way in "nog"},
+    **{(8, way): "test_every_function_with_good_arguments_answers_as_hotspot_s" for way in "nog"},
+    (92, "g"): "test_every_function_with_good_arguments_answers_as_hotspot_s",
+    (7, "g"): "test_threads_classes_and_modules_are_changed_as_in_a_jvm",
+    (12, "g"): "test_threads_classes_and_modules_are_changed_as_in_a_jvm",
+    **{(127, way): "test_every_function_with_good_arguments_answers_as_hotspot_s" for way in "nowge"},
+}
+# HotSpot crashes: any object is taken for a thread group; in ONLOAD any pointer for a reference; none but its own
+# threads can wait.
+FATAL_THERE = {("L", slot, way) for slot in (14, 15) for way in "we"}
+FATAL_THERE |= {("O", 2, "w"), ("O", 2, "e"), ("O", 35, "g"), ("U", 35, "g")}
 # Null is the current thread, which has frames at VMInit here: they would write to its variables.
-WRITES_HERE = {(slot, way) for slot in range(26, 31) for way in "no"}
+WRITES_HERE = {(slot, way) for slot in range(26, 31) for way in "nog"}
 
 # What is given for a type where it shall be wrong: no_... are rooms of the agent's.
 WRONG = {
@@ -65,6 +77,49 @@ HANDLES = {"thread", "late_thread", "group", "object", "class", "module", "servi
 IDS = {"method": "jmethodID", "code": "jmethodID", "field": "jfieldID", "monitor": "jrawMonitorID"}
 
 
+# What is right; of the second of a function's texts.
+RIGHT = {
+    **dict.fromkeys("thread late_thread".split(), "good_thread"),
+    **dict.fromkeys("object class service".split(), "good_class"),
+    **dict.fromkeys("method code".split(), "good_method"),
+    **dict.fromkeys("location count int".split(), "0"),
+    "group": "good_group",
+    "module": "good_module",
+    "loader": "NULL",
+    "field": "good_field",
+    "monitor": "entered_monitor()",
+    "mode": "JVMTI_ENABLE",
+    "event": "JVMTI_EVENT_BREAKPOINT",
+    "any_event": "JVMTI_EVENT_DYNAMIC_CODE_GENERATED",
+    "error": "JVMTI_ERROR_NONE",
+    "filter": "JVMTI_HEAP_OBJECT_EITHER",
+    "verbose": "JVMTI_VERBOSE_GC",
+    "bool": "JNI_FALSE",
+    "long": "1",
+    "float": "1.0f",
+    "double": "1.0",
+    "text": '"java.class.path"',
+    "functions": "good_table",
+    "bytes": "malloc(1)",
+    "data": "(void *)nothing",
+    "capabilities": "(jvmtiCapabilities *)nothing",
+    "callbacks": "(jvmtiEventCallbacks *)nothing",
+    "heap_callbacks": "(jvmtiHeapCallbacks *)nothing",
+}
+RIGHT_OF = {32: {"monitor": "fresh_monitor()"}, 33: {"monitor": "fresh_monitor()"}}
+RIGHT_ARRAYS = {"thread": "&good_thread", "class": "&good_class", "text": "no_texts", "long": "nothing"}
+
+
+def right(slot: int, parameter: Parameter, place: int) -> str:
+    if parameter.direction == "*":
+        return f"(void *)room[{place}]"
+    if parameter.direction == "#":
+        return "0" if slot in (87, 152) else "100" if parameter.name == "size" else "1"
+    if parameter.array:
+        return RIGHT_ARRAYS.get(parameter.type, "no_definitions")
+    return RIGHT_OF.get(slot, RIGHT).get(parameter.type, RIGHT.get(parameter.type, "(void *)no_callback"))
+
+
 def argument(parameter: Parameter, way: str, place: int) -> str:
     """n: null and 0 everywhere; o: as n, with room for results; w: wrong; e: lists of one wrong element, else as w;
     s: a reference that is no longer one; others: garbage."""
@@ -89,17 +144,19 @@ def argument(parameter: Parameter, way: str, place: int) -> str:
 
 
 def case(row: Function, way: str) -> str:
-    given = ["env", *(argument(each, way, place) for place, each in enumerate(row.parameters))]
+    named = enumerate(row.parameters)
+    given = [right(row.slot, each, place) if way == "g" else argument(each, way, place) for place, each in named]
+    given.insert(0, "env")
     return f"case {row.slot} << 8 | '{way}': return (*env)->{row.name}({', '.join(given)});\n"
 
 
-def built(folder: Path, calls: list[tuple[str, Function, str]]) -> Agent:
+def built(folder: Path, calls: list[tuple[str, Function, str]], version: int = VERSION) -> Agent:
     """slot_agent.c, with these calls: phase, row, way."""
     (folder / "program").write_text("".join(f"{phase} {row.slot} {way}\n" for phase, row, way in calls))
     cases = dict.fromkeys((row.slot, row, way) for _, row, way in calls)
     (folder / "calls.inc").write_text("".join(case(row, way) for _, row, way in cases))
     (folder / "program.py").write_text("pass\n")
-    return build("slot_agent.c", VERSION, folder)
+    return build("slot_agent.c", version, folder)
 
 
 def answers(lines: list[str]) -> dict[tuple[str, int, str, int], int]:
@@ -111,7 +168,7 @@ def answers(lines: list[str]) -> dict[tuple[str, int, str, int], int]:
     return found
 
 
-# -- with null and wrong arguments ----------------------------------------------------------------
+# -- with null, wrong and right arguments ----------------------------------------------------------
 
 NEVER_HELD = "no environment holds its capability here"
 FRAMES = "the program has frames at VMInit here"
@@ -130,10 +187,10 @@ DIFFERENT: dict[tuple[str, int, int], str] = {
     )},
     ("SetEventNotificationMode", 10, 102): THREAD_FIRST,
     ("ResumeThread", 10, 13): "null is the current thread since 21",
-    **{(name, theirs, 99): NEVER_HELD for theirs in (0, 10, 21, 31, 100, 103, 115) for name in (
+    **{(name, theirs, 99): NEVER_HELD for theirs in (0, 10, 21, 31, 100, 101, 103, 115) for name in (
         "SetNativeMethodPrefix", "SetNativeMethodPrefixes", "PopFrame", "ForceEarlyReturnObject",
         "ForceEarlyReturnInt", "ForceEarlyReturnLong", "ForceEarlyReturnFloat", "ForceEarlyReturnDouble",
-        "ForceEarlyReturnVoid", "GetSourceDebugExtension",
+        "ForceEarlyReturnVoid", "GetSourceDebugExtension", "SuspendAllVirtualThreads", "ResumeAllVirtualThreads",
     )},
     ("GetClassLoaderClasses", 0, 103): UNCHECKED,
     ("IterateOverHeap", 0, 103): UNCHECKED,
@@ -141,34 +198,48 @@ DIFFERENT: dict[tuple[str, int, int], str] = {
     ("FollowReferences", 0, 21): UNCHECKED,
     ("IterateThroughHeap", 0, 21): UNCHECKED,
     ("RedefineClasses", 79, 21): UNCHECKED,
+    **{(f"AddModule{each}", 0, 98): "Python's modules hide nothing from each other"
+       for each in ("Reads", "Exports", "Opens", "Uses", "Provides")},
     ("SetSystemProperty", 98, 0): "new properties can be set here",
     ("GetSystemProperty", 98, 0): "it was set before",
 }  # fmt: skip
 
 
-def calls() -> Iterator[tuple[str, Function, str]]:
-    for row in ROWS:
-        objects = any(each.type in HANDLES and not each.direction for each in row.parameters)
-        for way in "nowe":
-            skipped = NOT_CALLED | FATAL_THERE | WRITES_HERE
-            for phase in PHASES if way in "no" or not objects else "L":  # there is an object in LIVE only
-                if (row.slot, way) not in skipped:
+def calls(rows: list[Function]) -> Iterator[tuple[str, Function, str]]:
+    for row in rows:
+        for way in "nowge":
+            for phase in PHASES:
+                unsafe = phase in "LU" and ((row.slot, way) in STOPS or (row.slot, way) in WRITES_HERE)
+                if not unsafe and row.slot != 127 and (phase, row.slot, way) not in FATAL_THERE:
                     yield phase, row, way
 
 
-def test_every_function_with_nulls_and_wrong_arguments_answers_as_hotspot_s(tmp_path: Path) -> None:
-    agent = built(tmp_path, [*calls()])
+def test_each_function_is_called_in_each_phase_with_null_wrong_and_right_arguments() -> None:
+    """What is not called here is called in the test that stands beside it."""
+    called = {(phase, row.slot, way) for phase, row, way in calls([*BY_METHOD.values()])}
+    elsewhere = {("L", *key) for key in {**STOPS, **dict.fromkeys(WRITES_HERE, "")}} | FATAL_THERE
+    wanted = {(phase, slot, way) for phase in "OPSLD" for slot in range(1, SLOTS + 1) for way in "nwg"}
+    missing = {key for key in wanted - called - elsewhere if key[1] not in (*RESERVED, 127)}
+    assert not missing
+    assert {row.slot for row in BY_METHOD.values()} | RESERVED == set(range(1, SLOTS + 1))
+    assert set(STOPS.values()) <= globals().keys()
+
+
+@pytest.mark.parametrize("version", [VERSION, NEWER])
+def test_every_function_answers_as_hotspot_s(version: int, tmp_path: Path) -> None:
+    rows = ROWS if version == VERSION else [row for row in BY_METHOD.values() if row.slot in SINCE]
+    made = [*calls(rows)]
+    agent = built(tmp_path, made, version)
     theirs, ours = answers(agent.run(tmp_path)), answers(agent.run_here(tmp_path, tmp_path / "program.py"))
-    names = {row.slot: row.name for row in ROWS}
+    names = {row.slot: row.name for row in rows}
     different = {
         (names[slot], answer, ours[phase, slot, way, environment]): f"{phase} {way} {environment}"
         for (phase, slot, way, environment), answer in theirs.items()
         if ours[phase, slot, way, environment] != answer
     }
     assert different.keys() <= DIFFERENT.keys(), {key: different[key] for key in different.keys() - DIFFERENT.keys()}
-    assert {slot for _, slot, _, _ in ours} | {127} == {row.slot for row in ROWS}
-    assert {phase for phase, *_ in ours} == set(PHASES)
-    assert len(ours) == len(theirs) > 7000
+    assert ours.keys() == theirs.keys()
+    assert len(ours) == 3 * len(made)
 
 
 # -- with what no VM has given out: here only, for a JVM looks where it points to ------------------
@@ -222,6 +293,29 @@ def test_every_function_with_good_arguments_answers_as_hotspot_s(tmp_path: Path)
     assert found <= GOOD.keys(), found - GOOD.keys()
     assert len(ours) > 300
     assert os.path.getsize(tmp_path / "answers") > 5000
+
+
+CHANGES = {
+    **{((f"AddModule{each} 0",), (f"AddModule{each} 98",)): "Python's modules hide nothing from each other"
+       for each in ("Reads", "Exports", "Opens", "Uses", "Provides")},
+    (("StopThread 100",), ("StopThread 20",)): "the specification's for what is no object",
+}  # fmt: skip
+
+
+def test_threads_classes_and_modules_are_changed_as_in_a_jvm(tmp_path: Path) -> None:
+    """RunAgentThread, StopThread, RedefineClasses, RetransformClasses and AddModule..., in programs that go on."""
+    agent = build("change_agent.c", VERSION, tmp_path)
+    if not agent.jdk.has("javac"):
+        pytest.skip(f"no javac: apt-get install openjdk-{VERSION}-jdk-headless")
+    compiled = agent.jdk.run("javac", "-g", "-d", str(tmp_path), str(FOLDER / "Changed.java"))
+    assert compiled.returncode == 0, compiled.stderr
+    theirs = agent.run(tmp_path, "-cp", str(tmp_path), "Changed")
+    program = tmp_path / "program.py"
+    program.write_text(f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import changed; changed.Changed.main()\n")
+    ours = agent.run_here(tmp_path, program)
+    different = {((a,), (b,)) for a, b in zip(theirs, ours, strict=True) if a != b}
+    assert different <= CHANGES.keys(), different - CHANGES.keys()
+    assert ours[-1] == "the worker caught it, and the class is as it was"
 
 
 def of_writing(theirs: tuple[str, ...], ours: tuple[str, ...]) -> bool:

@@ -210,6 +210,17 @@ leave_thread(PyObject *module, PyObject *const *args, Py_ssize_t count)
     return ended;
 }
 
+/* enter_thread(thread): what the calling thread sends is this Thread's from now on, which its own storage keeps. */
+static PyObject *
+enter_thread(PyObject *module, PyObject *thread)
+{
+    (void)module;
+    if (seat.thread != NULL) {
+        seat.thread = thread;
+    }
+    Py_RETURN_NONE;
+}
+
 static inline int
 hears(const Listener *listener, PyObject *thread)
 {
@@ -539,6 +550,8 @@ static PyType_Spec relay_spec = {"vmscope.native.Relay", sizeof(Relay), 0,
                                  relay_type_slots};
 
 static PyMethodDef dispatch_functions[] = {
+    {"enter_thread", enter_thread, METH_O,
+     "enter_thread(thread, /)\n--\n\nWhat the calling thread sends is this Thread's from now on, whatever it was before."},
     {"leave_thread", (PyCFunction)(void (*)(void))leave_thread, METH_FASTCALL,
      "leave_thread(thread, reference=None, /)\n--\n\nThis Thread has ended: calls its end(), which no tool traces; if "
      "it is the calling one, it sends nothing any more."},

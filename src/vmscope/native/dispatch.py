@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, MethodType
 from typing import Any, Protocol
 
-__all__ = ["After", "Chain", "Relay", "leave_thread", "variable"]
+__all__ = ["After", "Chain", "Relay", "enter_thread", "leave_thread", "variable"]
 
 MOST = 6  # arguments of an event, after the thread
 LEAST = {"entry": 1, "return": 3, "unwind": 1, "plain": 0}
@@ -230,6 +230,10 @@ def _is_own(own: str, code: object) -> bool:
 
 def _hears(listener: Listener, thread: object) -> bool:
     return listener[2] is None or any(each is thread for each in listener[2])
+
+
+def enter_thread(thread: object, /) -> None:
+    """What the calling thread sends is this Thread's from now on: here it is asked for each time."""
 
 
 def leave_thread(thread: Any, reference: object = None, /) -> None:

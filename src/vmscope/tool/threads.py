@@ -91,7 +91,15 @@ class Thread:
         """Makes a Thread that was not started the calling thread's."""
         self.state, self.ident, self.native_id = native.thread_state(), _thread.get_ident(), _thread.get_native_id()
         _known[self.state] = self
-        current()
+        end: _End | None = getattr(_local, "end", None)
+        if end is None:
+            current()
+            return
+        before, end.thread = end.thread, self  # an event of the code that leads here has come before
+        end.told = ref(end, partial(native.leave_thread, self))
+        self._tied = True
+        native.enter_thread(self)
+        before.end()
 
     def __repr__(self) -> str:
         state = "" if self.alive else ", ended" if self.started else ", not started"
