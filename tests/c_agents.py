@@ -133,13 +133,13 @@ class CAgent:
         return run.stdout.splitlines()
 
 
-def build(source: str, folder: Path, name: str = "agent") -> CAgent:
+def build(source: str, folder: Path, name: str = "agent", version: int = VERSION) -> CAgent:
     """Skips without the extension, a JDK's header or a compiler."""
     if native.IMPLEMENTATION != "c":
         pytest.skip("native agents need the extension")
-    jdk = JDK.find(VERSION)
+    jdk = JDK.find(version)
     if jdk is None or not (jdk.home / "include" / "jvmti.h").is_file():
-        pytest.skip(f"no JDK {VERSION} with include/jvmti.h: apt-get install openjdk-{VERSION}-jdk-headless")
+        pytest.skip(f"no JDK {version} with include/jvmti.h: apt-get install openjdk-{version}-jdk-headless")
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler: apt-get install gcc")

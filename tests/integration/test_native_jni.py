@@ -16,7 +16,8 @@ from tests.support import PATIENCE
 from vmscope.tool.jni.table import DESPITE_EXCEPTION, FUNCTIONS
 
 SOURCES = Path(__file__).parents[1] / "native_agents"
-NOT_CALLED = {"FatalError", "IsVirtualThread", "GetStringUTFLengthAsLong"}  # the last two: JDK 17 has them not
+# Called in test_native_values.py: the one ends the process, the others JDK 17 has not.
+NOT_CALLED = {"FatalError", "IsVirtualThread", "GetStringUTFLengthAsLong"}
 
 
 @pytest.fixture(scope="module")

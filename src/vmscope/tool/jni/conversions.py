@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from struct import Struct, unpack_from
+from struct import unpack_from
 
 from vmscope.tool.jni.misuse import MisuseError
 
@@ -16,7 +16,6 @@ RANGES = {
     letter: (-(1 << bits - 1), (1 << bits - 1) - 1) for letter, bits in (("B", 8), ("S", 16), ("I", 32), ("J", 64))
 }
 UNITS = 1 << 16
-FLOAT = Struct("f")
 
 
 def resolve(jni: Jni, handle: int) -> object:
@@ -51,7 +50,8 @@ def to_python(jni: Jni, letter: str, value: int | float) -> object:
 
 
 def to_java(jni: Jni, letter: str, value: object) -> int | float:
-    """As C gets it. TypeError for what is no such thing, OverflowError for what is too large for it."""
+    """As C gets it. TypeError for what is no such thing, OverflowError for an integer that is too large
+    for it. A float becomes the nearest that there is, or infinite, as Java makes one of a double."""
     if letter == "L":
         return jni.local(value)
     if letter == "V":
@@ -68,11 +68,8 @@ def to_java(jni: Jni, letter: str, value: object) -> int | float:
         if isinstance(value, int):
             return checked(letter, int(value), *RANGES[letter])
     elif isinstance(value, int | float):
-        number = float(value)
-        if letter == "F":
-            FLOAT.pack(number)  # OverflowError
-        return number
-    raise TypeError(f"{value!r} is no {NAMES[letter]}")
+        return float(value)
+    raise TypeError(f"{value!r} is no Java {NAMES[letter]}")
 
 
 NAMES = {"Z": "boolean", "B": "byte", "C": "char", "S": "short", "I": "int", "J": "long", "F": "float", "D": "double"}
@@ -80,5 +77,5 @@ NAMES = {"Z": "boolean", "B": "byte", "C": "char", "S": "short", "I": "int", "J"
 
 def checked(letter: str, value: int, low: int, high: int) -> int:
     if not low <= value <= high:
-        raise OverflowError(f"{value} does not fit into a {NAMES[letter]}")
+        raise OverflowError(f"{value} does not fit into a Java {NAMES[letter]}")
     return value

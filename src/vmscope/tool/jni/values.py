@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from struct import Struct
 
 from vmscope.tool.errors import ERRORS, InvalidObject
@@ -169,7 +168,7 @@ class Output:
         if kind in LAYOUTS:
             return LAYOUTS[kind].pack(value)
         if kind == "float":
-            return FLOAT.pack(nearest(value))
+            return FLOAT.pack(value)  # as C makes a float of a double: what is too large for one is infinite
         return POINTER.pack(self.pointer(kind, value))
 
     def pointer(self, kind: str, value: object) -> int:
@@ -190,13 +189,3 @@ class Output:
             assert isinstance(value, int)
             return value
         raise TypeError(f"no way for a {kind}")
-
-
-def nearest(value: object) -> float:
-    """As C makes a float of a double: what is too large for one is infinite."""
-    assert isinstance(value, float)
-    try:
-        FLOAT.pack(value)
-    except OverflowError:
-        return math.copysign(math.inf, value)
-    return value
