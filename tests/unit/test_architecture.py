@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import vmscope
+from vmscope import native
 
 PACKAGE = Path(vmscope.__file__).parent
 TABLE = Path(__file__).parents[2] / "docs" / "architecture.md"
@@ -157,6 +158,7 @@ def test_importing_the_package_is_light() -> None:
     assert modules_loaded("import vmscope") & HEAVY == set()
 
 
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twins import what they need")
 @pytest.mark.parametrize("arguments", FAST, ids=" ".join)
 def test_fast_paths_import_nothing_heavy(arguments: list[str]) -> None:
     if arguments[0] not in ("--version", "help") and not (PACKAGE / "cli" / f"{arguments[0]}.py").exists():

@@ -155,8 +155,9 @@ def _find_by_name(vm: Host, name: str, options: str | None) -> Agent:
         missing = error
     try:
         return find(vm, "-agentlib", name, options)
-    except LibraryError as error:
-        raise AgentError(name, f"{missing.reason}; {error.loader}") from missing
+    except AgentError as error:
+        why = error.loader if isinstance(error, LibraryError) else error.reason
+        raise AgentError(name, f"{missing.reason}; {why}") from missing
 
 
 class AgentVM:
