@@ -79,10 +79,11 @@ def at_exit_of_forked_worker(end: Callable[[], object]) -> None:
         util.register_after_fork(at_exit_of_worker, lambda _: util.Finalize(None, end, exitpriority=-1))
 
 
-def at_exit(end: Callable[[], object]) -> None:
-    """Calls it when the process ends. atexit forgets what a call under way registers while it is waited for."""
+def at_exit(end: Callable[[], object], *, early: bool = False) -> None:
+    """Calls it when the process ends, `early` before all that is there. atexit forgets what a call under way registers
+    while it is waited for."""
     hook()
-    _ends.append(end)
+    _ends.insert(0 if early else len(_ends), end)
 
 
 def in_child(start: Callable[[], object]) -> None:

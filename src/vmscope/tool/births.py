@@ -98,8 +98,12 @@ class Births:
         if self._host is not None:
             thread = threads.current()
             # threading does not know it by its ident yet
-            named = getattr(getattr(function, "__self__", None), "name", "")
+            owner = getattr(function, "__self__", None)
+            named = getattr(owner, "name", "")
             thread._name = thread._name or (named if isinstance(named, str) else "")
+            threading = sys.modules.get("threading")
+            if threading is not None and isinstance(owner, threading.Thread):
+                thread.daemon, thread.group = owner.daemon, threads.MAIN
             self._host.post(Event.THREAD_START, thread)
 
     def end(self) -> None:

@@ -105,6 +105,7 @@ class Host:
         """The VM's next phase, with the event that belongs to the change. ValueError when it cannot be the next.
 
         VMStart and VMInit are sent in the new phase, VMDeath, where it was LIVE, in the old one, as its last event.
+        The main thread's ThreadStart follows VMInit, as in a JVM.
         """
         if phase not in NEXT[self.phase]:
             raise ValueError(f"a VM does not go from {self.phase.name} to {phase.name}")
@@ -112,7 +113,7 @@ class Host:
             try:
                 self.post(Event.VM_DEATH)
             except KeyboardInterrupt:
-                pass  # the program that it is meant for has ended
+                pass  # as in `end_of_main`
         late = self.phase == Phase.PRIMORDIAL and phase == Phase.LIVE
         with self.lock:
             self.phase = phase
@@ -123,6 +124,7 @@ class Host:
             self.post(Event.VM_START, only=[each for each in self.environments if not each.saw_start])
         elif phase == Phase.LIVE and not late:
             self.post(Event.VM_INIT, threads.current())
+            self.post(Event.THREAD_START, threads.current())
 
     def start_early(self) -> None:
         """START begins now for environments with early VMStart; for all others with `enter(Phase.START)`."""
@@ -133,6 +135,14 @@ class Host:
                 each.saw_start = True
         self.changed()
         self.post(Event.VM_START, only=early)
+
+    def end_of_main(self) -> None:
+        """The program has come to its end by itself, not by a signal: the main thread's ThreadEnd."""
+        if self.phase == Phase.LIVE:
+            try:
+                self.post(Event.THREAD_END, threads.current())
+            except KeyboardInterrupt:
+                pass  # the program that it is meant for has ended
 
     def end(self) -> None:
         """The end of the VM: VMDeath, DEAD, then `agent_on_unload` of each agent in the list's order. Once only."""
@@ -241,7 +251,11 @@ def begin(*, late: bool = False) -> Host:
             mechanisms.install(host)
             if late:
                 host.enter(Phase.LIVE)
-            (later.at_exit if native.in_main_interpreter() else atexit.register)(host.end)
+            if native.in_main_interpreter():
+                later.at_exit(host.end_of_main, early=True)
+                later.at_exit(host.end)
+            else:
+                atexit.register(host.end)
             if sys.platform != "win32":
                 native.relay_end_signals()
             _vm = host

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.tool.host import Host
 
-NORMAL, HIGHEST = 5, 10  # priorities: of every thread, and the limit of every group
+HIGHEST = 10  # the limit of every group's priorities
 
 
 class ThreadInfo(NamedTuple):
@@ -61,11 +61,13 @@ class ThreadQueries(Base):
         """Name, priority, daemon or not, group; None is the current thread.
 
         CPython: what `threading` knows; a thread that it does not know is a daemon: nobody waits for it at exit.
-        Differs: the priority is always 5 and there is no context class loader; the name may be "".
+        Differs: the priority is 5, or what `run_agent_thread` was given, and there is no context class loader; the \
+name may be "".
         """
         thread = thread or threads.current()
         known = thread.known()
-        return ThreadInfo(thread.name, NORMAL, known is None or known.daemon, group_of(thread), None)
+        daemon = thread.daemon if known is None else known.daemon
+        return ThreadInfo(thread.name, thread.priority, daemon, group_of(thread), None)
 
     @function
     def get_thread_state(self, thread: Thread | None = None) -> ThreadState:
@@ -129,7 +131,9 @@ what a thread waits for it is RUNNABLE.
 
 
 def group_of(thread: Thread) -> ThreadGroup | None:
-    """None for one that has ended, or is an agent's."""
-    if not thread.alive or thread.of_agent:
+    """None for one that has ended, or is an agent's and was put into none."""
+    if not thread.alive:
         return None
+    if thread.group is not None or thread.of_agent:
+        return thread.group
     return SYSTEM if thread.known() is None else MAIN

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _ids = count(1)
 _known: dict[int, Thread] = {}  # by thread state; one that has ended stays until its state is seen to be gone
 _sweep_at = 64  # so many known ones: ended ones are looked for
+NORMAL = 5  # the priority of every thread that was given none
 births: Lock[bool] = _thread.RLock()  # held while a thread that has its Thread already comes to life
 
 
@@ -35,8 +36,8 @@ class Thread:
 
     __slots__ = (
         "__weakref__", "_ended", "_name", "_tied",
-        "contended", "endings", "id", "ident", "interrupted",
-        "native_id", "of_agent", "patient", "state", "suspended", "waiter",
+        "contended", "daemon", "endings", "group", "id", "ident", "interrupted",
+        "native_id", "of_agent", "patient", "priority", "state", "suspended", "waiter",
     )  # fmt: skip
 
     def __init__(self, ident: int = 0, native_id: int | None = None, *, state: int = 0, name: str = "") -> None:
@@ -46,6 +47,9 @@ class Thread:
         self.native_id = native_id
         self.state = state  # the number of its thread state
         self.of_agent = not ident  # started for an agent, not by the program
+        self.daemon = True  # where `threading` does not know better
+        self.group: ThreadGroup | None = None  # where it was put into one
+        self.priority = NORMAL
         self.interrupted = False  # and it has not been told so yet
         self.suspended = False
         self.contended: object = None  # the lock, or the condition, that it waits for

@@ -259,23 +259,6 @@ call_hook(const Callback *self, Native *native, PyObject *const *arguments, cons
     return bytes;
 }
 
-void
-jni_drop_pending(Native *native, const void *environment, int place)
-{
-    PyObject *error = native->pending;
-    if (error == NULL) {
-        return;
-    }
-    native->pending = NULL;
-    PyObject *whose = environment == NULL ? Py_None : ((const Environment *)environment)->environment;
-    PyObject *done = PyObject_CallMethod(jni_machine, "left_pending", "OiO", whose, place, error);
-    if (done == NULL) {
-        PyErr_WriteUnraisable(error);
-    }
-    Py_XDECREF(done);
-    Py_DECREF(error);
-}
-
 static PyObject *callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObject *names);
 
 /* The same for a method's entry, which comes most often: one reference, in a frame of its own. */
@@ -306,6 +289,10 @@ entry_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObject 
         Py_DECREF(arguments[1]);
     } else {
         jni_pop_frame(native);
+    }
+    if (native->aside != NULL) {
+        (void)jni_raise_aside(native);
+        return NULL;
     }
     Py_RETURN_NONE;
 }
@@ -356,6 +343,9 @@ done:
     jni_pop_frame(native);
     if (result == NULL && !PyErr_Occurred()) {
         PyErr_NoMemory();
+    }
+    if (result != NULL && jni_raise_aside(native) < 0) {
+        Py_CLEAR(result);
     }
     return result;
 }

@@ -84,7 +84,7 @@ jni_forward(Environment *environment, int slot, int count, const Value *argument
     }
     if (PyErr_Occurred()) {
         status = PyErr_ExceptionMatches(PyExc_MemoryError) ? ERROR_OUT_OF_MEMORY : ERROR_INTERNAL;
-        PyErr_Clear();
+        jni_swallow();
     }
     Py_XDECREF(tuple);
     PyErr_Restore(type, value, trace);
@@ -196,7 +196,7 @@ jni_report(const char *format, ...)
     va_end(arguments);
     PyObject *done = text == NULL || jni_machine == NULL ? NULL : PyObject_CallMethod(jni_machine, "report", "O", text);
     if (done == NULL) {
-        PyErr_Clear();
+        jni_swallow();
     }
     Py_XDECREF(done);
     Py_XDECREF(text);

@@ -55,6 +55,7 @@ typedef struct Native {
     PyThreadState *state; /* of a thread that Python knows by AttachCurrentThread alone; else NULL */
     int without_python;   /* in a callback in which nothing of Python may be touched: no JNIEnv, UNATTACHED */
     PyObject *pending;    /* the exception that JNI calls pending, or NULL */
+    PyObject *aside;      /* what a signal's handler raised while an agent's function ran: raised when that returns */
     PyObject **locals;    /* local references: NULL where one was deleted */
     uint16_t *serials;    /* of each place; grows when its reference goes */
     uint32_t count, capacity, room;
@@ -85,6 +86,13 @@ void jni_tidy(void);
  * NULL, `place` is an event's number, or one of these. */
 enum { IN_THREAD = 0, IN_START = -1, IN_UNLOAD = -2 };
 void jni_drop_pending(Native *native, const void *environment, int place);
+/* With the GIL: the exception that is set, with its traceback, and no longer set. */
+PyObject *jni_fetch(void);
+/* With the GIL, and an exception set, which no agent can be told of: it goes, unless a signal's handler has raised it,
+ * for the program, which came in the middle of what the agent asked for. That is put aside. */
+void jni_swallow(void);
+/* With the GIL, after an agent's function: 0, or -1 with what was put aside raised again. */
+int jni_raise_aside(Native *native);
 /* Those that an agent opens itself; it can close none but its own: whether there was one. */
 #define OWN_FRAME (UINT32_C(1) << 31)
 int jni_push_own_frame(Native *native);

@@ -14,20 +14,38 @@ typedef struct {
     void *group;
 } AttachArguments;
 
-/* With the GIL: what the tool interface has to know of this thread. Nothing that it raises goes anywhere. */
-static void
-tell(const char *method, const char *name)
+/* The versions whose arguments are looked at, as in a JVM; in 1.1 they were others. */
+static int
+has_name(int32_t version)
 {
-    PyObject *done = PyObject_CallMethod(jni_machine, method, name == NULL ? NULL : "y", name);
+    static const int32_t versions[] = {0x10002, 0x10004, 0x10006, 0x10008,  0x90000,
+                                       0xa0000, 0x130000, 0x140000, 0x150000, 0x180000};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        if (version == versions[i]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* With the GIL: tells the tool interface of this thread. Nothing that it raises goes anywhere. */
+static void
+attached(Native *native, const AttachArguments *arguments, int daemon)
+{
+    static const AttachArguments none;
+    const AttachArguments *given = arguments == NULL || !has_name(arguments->version) ? &none : arguments;
+    int found;
+    PyObject *group = jni_object(native, given->group, &found);
+    PyObject *done = PyObject_CallMethod(jni_machine, "attached", "yOO", given->name, group == NULL ? Py_None : group,
+                                         daemon ? Py_True : Py_False);
     if (done == NULL) {
         PyErr_WriteUnraisable(NULL);
     }
     Py_XDECREF(done);
 }
 
-/* Nobody waits for a thread at the end of the program: daemon or not is the same here. */
 static int32_t
-attach(void *Py_UNUSED(vm), void **environment, const AttachArguments *arguments)
+attach_thread(void **environment, const AttachArguments *arguments, int daemon)
 {
     if (environment == NULL) {
         return JNI_EINVAL;
@@ -47,7 +65,7 @@ attach(void *Py_UNUSED(vm), void **environment, const AttachArguments *arguments
         (void)PyGILState_Ensure();
         jni_tidy();
         native->state = PyThreadState_Get();
-        tell("attached", arguments == NULL || arguments->name == NULL ? "" : arguments->name);
+        attached(native, arguments, daemon);
         jni_drop_pending(native, NULL, IN_THREAD);
         (void)PyEval_SaveThread();
         pthread_cleanup_pop(0);
@@ -56,6 +74,19 @@ attach(void *Py_UNUSED(vm), void **environment, const AttachArguments *arguments
     }
     *environment = native;
     return JNI_OK;
+}
+
+static int32_t
+attach(void *Py_UNUSED(vm), void **environment, const AttachArguments *arguments)
+{
+    return attach_thread(environment, arguments, 0);
+}
+
+/* Nobody waits for either at the end of the program. */
+static int32_t
+attach_as_daemon(void *Py_UNUSED(vm), void **environment, const AttachArguments *arguments)
+{
+    return attach_thread(environment, arguments, 1);
 }
 
 static int32_t
@@ -71,8 +102,13 @@ detach(void *Py_UNUSED(vm))
     pthread_cleanup_push(jni_stay, NULL);
     PyEval_RestoreThread(native->state);
     jni_drop_pending(native, NULL, IN_THREAD);
-    tell("detached", NULL);
+    PyObject *done = PyObject_CallMethod(jni_machine, "detached", NULL);
+    if (done == NULL) {
+        PyErr_WriteUnraisable(NULL);
+    }
+    Py_XDECREF(done);
     Py_CLEAR(native->pending);
+    Py_CLEAR(native->aside);
     jni_pop_frame(native);
     native->state = NULL;
     PyGILState_Release(PyGILState_UNLOCKED); /* what attach() began: the thread's state goes */
@@ -100,7 +136,7 @@ get_environment(void *Py_UNUSED(vm), void **environment, int32_t version)
     void *address = answer == NULL ? NULL : PyLong_AsVoidPtr(answer); /* below 0: an error of JNI's */
     Py_XDECREF(answer);
     if (PyErr_Occurred()) {
-        PyErr_Clear();
+        jni_swallow();
         status = JNI_ERR;
     } else if ((intptr_t)address < 0 && (intptr_t)address > -16) {
         status = (int32_t)(intptr_t)address;
@@ -113,7 +149,7 @@ get_environment(void *Py_UNUSED(vm), void **environment, int32_t version)
 }
 
 static const void *const functions[8] = {
-    NULL, NULL, NULL, destroy, attach, detach, get_environment, attach,
+    NULL, NULL, NULL, destroy, attach, detach, get_environment, attach_as_daemon,
 };
 
 const void *const *jni_java_vm = functions;
@@ -150,6 +186,9 @@ start_call(PyObject *capsule, PyObject *const *Py_UNUSED(arguments), Py_ssize_t 
     jni_take_gil(state);
     jni_drop_pending(native, start->environment, IN_THREAD);
     jni_pop_frame(native);
+    if (jni_raise_aside(native) < 0) {
+        return NULL;
+    }
     Py_RETURN_NONE;
 }
 

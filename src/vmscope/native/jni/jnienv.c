@@ -43,19 +43,7 @@ jni_set_pending(Native *native, PyObject *error)
 void
 jni_raised(Native *native)
 {
-#if PY_VERSION_HEX >= 0x030C0000
-    jni_set_pending(native, PyErr_GetRaisedException());
-#else
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (trace != NULL) {
-        PyException_SetTraceback(value, trace);
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(trace);
-    jni_set_pending(native, value);
-#endif
+    jni_set_pending(native, jni_fetch());
 }
 
 static PyObject *

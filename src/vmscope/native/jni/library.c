@@ -101,7 +101,7 @@ py_call_start(PyObject *Py_UNUSED(module), PyObject *arguments)
     jni_drop_pending(native, NULL, IN_START);
     jni_pop_frame(native);
     free(copy);
-    return PyLong_FromLong(status);
+    return jni_raise_aside(native) < 0 ? NULL : PyLong_FromLong(status);
 }
 
 static PyObject *
@@ -120,6 +120,9 @@ py_call_unload(PyObject *Py_UNUSED(module), PyObject *number)
     Py_END_ALLOW_THREADS
     jni_drop_pending(native, NULL, IN_UNLOAD);
     jni_pop_frame(native);
+    if (jni_raise_aside(native) < 0) {
+        return NULL;
+    }
     Py_RETURN_NONE;
 }
 

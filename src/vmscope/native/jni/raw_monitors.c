@@ -319,7 +319,7 @@ take_interrupt(void)
     taken = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
     if (taken < 0) {
-        PyErr_Clear();
+        jni_swallow();
     }
     PyErr_Restore(type, value, trace);
     JNI_WITHOUT_GIL

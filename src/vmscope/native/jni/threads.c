@@ -33,6 +33,7 @@ free_orphans(void)
             Py_XDECREF(native->locals[--native->count]);
         }
         jni_drop_pending(native, NULL, IN_THREAD);
+        Py_XDECREF(native->aside);
         if (native->state != NULL) {
             PyThreadState_Clear(native->state);
 #if PY_VERSION_HEX >= 0x030C0000
@@ -69,7 +70,7 @@ thread_ends(void *pointer)
 {
     Native *native = pointer;
     jni_here = NULL;
-    if (native->count == 0 && native->pending == NULL && native->state == NULL) {
+    if (native->count == 0 && native->pending == NULL && native->aside == NULL && native->state == NULL) {
         native_free(native);
     } else if (Py_IsInitialized()) {
         native->next = atomic_load(&orphans);
@@ -132,6 +133,100 @@ jni_attached(void)
     return 1;
 #endif
 }
+
+/* -- exceptions --------------------------------------------------------------------------------------- */
+
+PyObject *
+jni_fetch(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace != NULL) {
+        PyException_SetTraceback(value, trace);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value;
+#endif
+}
+
+/* Whether a signal's handler has raised it. */
+static int
+from_signal(PyObject *error)
+{
+    if (PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
+        return 1;
+    }
+    PyObject *answer = PyObject_CallMethod(jni_machine, "from_signal", "O", error);
+    int is = answer == Py_True;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return is;
+}
+
+/* Takes over an exception, where it is to be put aside; the first one counts. */
+static int
+put_aside(PyObject *error)
+{
+    Native *native = jni_native();
+    if (native == NULL || !from_signal(error)) {
+        return 0;
+    }
+    if (native->aside == NULL) {
+        native->aside = error;
+    } else {
+        Py_DECREF(error);
+    }
+    return 1;
+}
+
+void
+jni_swallow(void)
+{
+    PyObject *error = jni_fetch();
+    if (error != NULL && !put_aside(error)) {
+        Py_DECREF(error);
+    }
+}
+
+int
+jni_raise_aside(Native *native)
+{
+    PyObject *error = native->aside;
+    if (error == NULL) {
+        return 0;
+    }
+    native->aside = NULL;
+    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
+    return -1;
+}
+
+void
+jni_drop_pending(Native *native, const void *environment, int place)
+{
+    PyObject *error = native->pending;
+    if (error == NULL) {
+        return;
+    }
+    native->pending = NULL;
+    if (put_aside(error)) {
+        return;
+    }
+    PyObject *whose = environment == NULL ? Py_None : ((const Environment *)environment)->environment;
+    PyObject *done = PyObject_CallMethod(jni_machine, "left_pending", "OiO", whose, place, error);
+    if (done == NULL) {
+        jni_swallow();
+    }
+    Py_XDECREF(done);
+    Py_DECREF(error);
+}
+
+/* -- frames --------------------------------------------------------------------------------------------- */
 
 static int
 push(Native *native, uint32_t own)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from _thread import get_ident
 from contextlib import contextmanager
+from itertools import count
 
 from vmscope import native
 from vmscope.errors import AgentError
-from vmscope.tool import heap, monitors, reports, threads
+from vmscope.tool import heap, monitors, reports, signals, threads
 from vmscope.tool.codes import Phase
 from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
 from vmscope.tool.events import KINDS, Event
@@ -16,7 +17,7 @@ from vmscope.tool.jni import text as texts
 from vmscope.tool.jni.extensions import EXTENSIONS
 from vmscope.tool.jni.interface import Interface
 from vmscope.tool.jni.marshal import Call, calls_of
-from vmscope.tool.threads import Thread
+from vmscope.tool.threads import MAIN, Thread, ThreadGroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Machine:
         ] = {}  # all that were, by the file of their code, unless it has two
         self._field_ids: dict[tuple[Class, str], int] = {}
         self._fields: list[tuple[Class, str]] = []
+        self._unnamed = count()
         interface = Interface(self)
         self.jni_call = interface.call
         self.jni_types = interface.types
@@ -116,16 +118,24 @@ class Machine:
         except MemoryError:
             raise
         except BaseException as error:
+            if self.from_signal(error):
+                raise
             reports.count(environment.agent, "native")
             reports.error("agent %s: slot %d failed", environment.agent or reports.UNNAMED, slot, error=error)
             return INTERNAL
         return 0
 
+    def from_signal(self, error: BaseException) -> bool:
+        """Whether it is meant for the program: a signal's handler raised it, in the middle of what an agent calls."""
+        return isinstance(error, KeyboardInterrupt) or signals.from_handler(error)
+
     # -- threads ----------------------------------------------------------------------------------
 
-    def attached(self, name: bytes) -> None:
+    def attached(self, name: bytes | None, group: object, daemon: bool) -> None:
         """The calling thread is the interpreter's from now on; until then it knew nothing of it."""
-        thread = Thread(name=texts.decode(name))
+        thread = Thread(name=f"Thread-{next(self._unnamed)}" if name is None else texts.decode(name))
+        thread.group = group if isinstance(group, ThreadGroup) else MAIN
+        thread.daemon = daemon
         thread.begin()
         self.host.post(Event.THREAD_START, thread)
 
