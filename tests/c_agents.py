@@ -17,6 +17,7 @@ from tests.support import JDK, PATIENCE
 from vmscope import native
 
 VERSION = 17
+WITH_MONITORING = pytest.mark.skipif(sys.version_info < (3, 12), reason="method entries need sys.monitoring")
 # `vm` and `ti` are there when `begin(options)` is called, of Agent_OnLoad and of Agent_OnAttach; `say` prints a line.
 PRELUDE = r"""
 #define _GNU_SOURCE

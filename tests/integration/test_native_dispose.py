@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.c_agents import build
+from tests.c_agents import WITH_MONITORING, build
 
 DISPOSE = r"""
 static jvmtiEnv *other, *late;
@@ -140,16 +140,21 @@ static int begin(char *options UNUSED) {
 }
 """
 
+DISPOSING = """
+    import ctypes, threading
+    def work(): pass
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads: each.start()
+    ctypes.CDLL({library!r}).dispose()
+    for each in threads: each.join()
+    work()
+"""
 
+
+@WITH_MONITORING
 def test_disposed_of_while_others_are_in_its_callbacks(tmp_path: Path) -> None:
     agent = build(DISPOSE_UNDER_OTHERS, tmp_path)
-    program = f"""
-        import ctypes, threading
-        def work(): pass
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for each in threads: each.start()
-        ctypes.CDLL({str(agent.library)!r}).dispose()
-        for each in threads: each.join()
-        work()
-    """
-    assert agent.lines(program) == ["dispose 0", "inside 4, told 116 12 times, callbacks afterwards 0"]
+    assert agent.lines(DISPOSING.format(library=str(agent.library))) == [
+        "dispose 0",
+        "inside 4, told 116 12 times, callbacks afterwards 0",
+    ]

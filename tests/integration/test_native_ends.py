@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.c_agents import CAgent, build
+from tests.c_agents import WITH_MONITORING, CAgent, build
 
 UNKNOWN = r"""
 static JNIEnv *mains;
@@ -309,7 +309,6 @@ static void JNICALL enter(jvmtiEnv *env UNUSED, JNIEnv *jni, jthread thread UNUS
 }
 
 static void JNICALL death(jvmtiEnv *env UNUSED, JNIEnv *jni UNUSED) {
-    (*ti)->RawMonitorEnter(ti, m); /* and keeps it */
     while (__atomic_load_n(&inside, __ATOMIC_SEQ_CST) < 2) {
         nap(1);
     }
@@ -325,6 +324,7 @@ JNIEXPORT void JNICALL Agent_OnUnload(JavaVM *given UNUSED) {
 static int begin(char *options UNUSED) {
     jvmtiCapabilities wanted = {.can_generate_method_entry_events = 1};
     (*ti)->CreateRawMonitor(ti, "m", &m);
+    (*ti)->RawMonitorEnter(ti, m); /* for good */
     (*ti)->AddCapabilities(ti, &wanted);
     jvmtiEventCallbacks callbacks = {.MethodEntry = enter, .VMDeath = death};
     (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
@@ -334,22 +334,24 @@ static int begin(char *options UNUSED) {
 }
 """
 
+IN_CALLBACKS = """
+    import threading, time
+    end = False
+    def stuck(): pass
+    def late():
+        while not end: time.sleep(0.001)
+        stuck()
+    def step(): pass
+    def loop():
+        while True: step()
+    for target in (late, late, loop, loop):
+        threading.Thread(target=target, daemon=True).start()
+    time.sleep(0.05)
+    end = True
+"""
 
+
+@WITH_MONITORING
 def test_unloaded_while_the_program_s_threads_are_in_its_callbacks(tmp_path: Path) -> None:
     """Two stay in a raw monitor for good, two go on calling functions, whose events end with the VM's death."""
-    program = """
-        import atexit, threading, time
-        end = False
-        def stuck(): pass
-        def late():
-            while not end: time.sleep(0.001)
-            stuck()
-        def step(): pass
-        def loop():
-            while True: step()
-        for target in (late, late, loop, loop):
-            threading.Thread(target=target, daemon=True).start()
-        time.sleep(0.05)
-        end = True
-    """
-    assert build(UNLOAD_UNDER_CALLBACKS, tmp_path).lines(program) == ["death", "unload: 0"]
+    assert build(UNLOAD_UNDER_CALLBACKS, tmp_path).lines(IN_CALLBACKS) == ["death", "unload: 0"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.c_agents import CAgent, build
+from tests.c_agents import WITH_MONITORING, CAgent, build
 
 GARBAGE = r"""
 static int calls;
@@ -57,13 +57,13 @@ static jint JNICALL array(jlong a UNUSED, jlong b UNUSED, jlong *tag, jint n UNU
 static jint JNICALL string(jlong a UNUSED, jlong b UNUSED, jlong *tag, const jchar *text UNUSED, jint n UNUSED,
     void *data UNUSED) {
     *tag = ++calls;
-    return -12345;
+    return -12345 & ~JVMTI_VISIT_ABORT;
 }
 static jint JNICALL field(jvmtiHeapReferenceKind kind UNUSED, const jvmtiHeapReferenceInfo *info UNUSED,
     jlong b UNUSED, jlong *tag,
     jvalue value UNUSED, jvmtiPrimitiveType type UNUSED, void *data UNUSED) {
     *tag = ++calls;
-    return -2;
+    return -2 & ~JVMTI_VISIT_ABORT;
 }
 
 static void tell_walk(const char *name, jvmtiError error) {
@@ -301,6 +301,7 @@ static int begin(char *options UNUSED) {
 """
 
 
+@WITH_MONITORING
 def test_stale_references_are_found(tmp_path: Path) -> None:
     """HotSpot follows them, wherever they lead."""
     agent = build(STALE, tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.c_agents import build
+from tests.c_agents import WITH_MONITORING, build
 
 FORK = r"""
 #include <sys/wait.h>
@@ -83,24 +83,26 @@ static int begin(char *options UNUSED) {
 }
 """
 
+FORKING = """
+    import os, warnings
+    warnings.simplefilter("ignore")
+    def step(): pass
+    def fork_here(): pass
+    def fork_again(): pass
+    step()
+    fork_here()
+    fork_again()
+    child = os.fork()
+    step()
+    if child:
+        print("python's", os.waitpid(child, 0)[1], flush=True)
+"""
 
+
+@WITH_MONITORING
 def test_forks_in_a_callback_and_by_the_program(tmp_path: Path) -> None:
     """While a thread of the agent's has the monitor every other moment. A child has all but that thread."""
-    program = """
-        import os, warnings
-        warnings.simplefilter("ignore")
-        def step(): pass
-        def fork_here(): pass
-        def fork_again(): pass
-        step()
-        fork_here()
-        fork_again()
-        child = os.fork()
-        step()
-        if child:
-            print("python's", os.waitpid(child, 0)[1], flush=True)
-    """
-    assert build(FORK, tmp_path).lines(program) == [
+    assert build(FORK, tmp_path).lines(FORKING) == [
         "child: 0 4 0 1 0 0 0",
         "status 3",
         "child: 0 4 0 1 0 0 0",
@@ -155,6 +157,7 @@ static int begin(char *options UNUSED) {
 """
 
 
+@WITH_MONITORING
 @pytest.mark.parametrize("kind", ["legacy", "isolated"])
 def test_a_thread_that_runs_another_interpreter_is_not_attached(tmp_path: Path, kind: str) -> None:
     """Nor are there events. What needs no Python works."""

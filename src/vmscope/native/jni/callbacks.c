@@ -311,6 +311,9 @@ callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObje
     if (native == NULL || jni_push_frame(native) < 0) {
         return PyErr_NoMemory();
     }
+    if (!keeps_gil(self->event)) {
+        jni_tidy();
+    }
     arguments++; /* the environment: this one's */
     Value values[MOST_ARGUMENTS];
     PyObject *result = NULL, *text = NULL;
