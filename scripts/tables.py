@@ -23,6 +23,8 @@ from vmscope.commands.registry import TABLE, find
 from vmscope.counters.catalogue import CATALOGUE
 from vmscope.flags import FLAGS, spelling
 from vmscope.instruments import INSTRUMENTS
+from vmscope.tool.anatomy import signature
+from vmscope.tool.jni.java_classes import CLASSES
 from vmscope.wire.codes import Units
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -86,6 +88,15 @@ def instruments() -> str:
     return text
 
 
+def java_classes() -> str:
+    """What stands for which names, in one row for each class of Python's."""
+    by_class: dict[type, list[str]] = {}
+    for name, klass in CLASSES.items():
+        by_class.setdefault(klass, []).append(f"`{name}`")
+    rows = ((", ".join(names), f"`{signature(klass)}`") for klass, names in by_class.items())
+    return table(("`FindClass` of", "finds"), *rows)
+
+
 def diagnostic_commands() -> str:
     """A table of all, then what each takes that takes anything."""
     found = [command for name in TABLE if (command := find(name)) is not None]
@@ -116,6 +127,7 @@ def pages() -> Iterator[tuple[Path, str, str]]:
     yield DOCS / "options.md", "VM options", options()
     yield DOCS / "diagnostic-commands.md", "Diagnostic commands", diagnostic_commands()
     yield DOCS / "tool-interface.md", "The tool interface", tool_interface(table)
+    yield DOCS / "native-agents.md", "Native agents", java_classes()
     for name, purpose in COMMANDS:
         if not (Path(vmscope.cli.__file__).parent / f"{name}.py").exists():
             continue

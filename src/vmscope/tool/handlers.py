@@ -12,6 +12,7 @@ from opcode import opmap
 from types import CodeType, FrameType, ModuleType
 
 from vmscope.native import variable
+from vmscope.tool.frames import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,9 +76,9 @@ def handlers_of(code: CodeType) -> Handlers:
 def find(frame: FrameType | None, offset: int, error: BaseException) -> tuple[CodeType | None, int]:
     """The method and location of the handler that will catch what is raised here; None and 0 when there is none.
 
-    A loop that ends by it counts as its handler.
+    A loop that ends by it counts as its handler; what reaches vmscope, as under `vmscope run`, nobody has caught.
     """
-    while frame is not None:
+    while frame is not None and not is_own(frame.f_code):
         if ends(frame.f_code, offset, error):
             return frame.f_code, offset
         known = handlers_of(frame.f_code)
