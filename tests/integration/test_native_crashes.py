@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import resource
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.c_agents import CAgent, build
+from tests.support import PATIENCE, Child
 from vmscope.wire.decode import decode
 
 AGENT = r"""
@@ -135,3 +138,17 @@ def test_it_is_the_frame_that_hotspot_names(agent: CAgent, tmp_path: Path, how: 
     (frame,) = {found for line in run.stdout.splitlines() for found in FRAME.findall(line)}
     (line,) = crash(agent, "init", how)
     assert line.endswith(f"the native agent: {frame}")
+
+
+@pytest.mark.parametrize("how", STATUS)
+def test_in_onattach_on_the_thread_that_answers_clients(agent: CAgent, tmp_path: Path, how: str) -> None:
+    saved = tmp_path / "saved"
+    options = ["-XX:+PerfDataSaveToFile", f"-XX:PerfDataSaveFile={saved}", "-XX:+EnableDynamicAgentLoading"]
+    program = "import sys; print('up', flush=True); sys.stdin.readline()"
+    with Child([sys.executable, "-m", "vmscope", "run", *options, "-c", program], merge_stderr=True) as child:
+        assert child.readline() == "up"
+        command = [sys.executable, "-m", "vmscope", "attach", str(child.pid), f"{agent.library}=load-{how}"]
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False)
+        check([child.readline()], how)
+        assert child.process.wait(PATIENCE) == -STATUS[how]
+    assert saved.stat().st_size

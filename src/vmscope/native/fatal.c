@@ -157,7 +157,8 @@ on_fatal(int signum, siginfo_t *info, void *context)
     if (sent && !(handlers[i].before.sa_flags & SA_SIGINFO) && handlers[i].before.sa_handler == SIG_IGN) {
         return;
     }
-    if (sent && vmscope_on_own_thread && hand_over(signum, info)) {
+    int raised = info->si_code == SI_TKILL && info->si_pid == getpid(); /* as abort() does: this thread's own */
+    if (sent && !raised && vmscope_on_own_thread && hand_over(signum, info)) {
         return;
     }
     if (getpid() == owner) {
