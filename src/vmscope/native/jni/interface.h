@@ -65,6 +65,7 @@ typedef struct Native {
 } Native;
 
 extern _Thread_local __attribute__((tls_model("initial-exec"))) Native *jni_here;
+extern PyInterpreterState *jni_interpreter; /* the main one, which has loaded all this */
 Native *jni_new_native(void);
 
 /* The calling thread's, made when it is first needed; NULL without memory. */

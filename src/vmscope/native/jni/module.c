@@ -25,6 +25,7 @@ load_jni(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         return NULL;
     }
     if (made == NULL) {
+        jni_interpreter = PyInterpreterState_Get();
         PyObject *module = PyModule_Create(&definition);
         for (size_t i = 0; module != NULL && i < sizeof parts / sizeof *parts; i++) {
             if (parts[i](module) < 0) {

@@ -6,6 +6,7 @@
 #define NATIVE_MAGIC UINT64_C(0x766d73636f70654e)
 
 _Thread_local __attribute__((tls_model("initial-exec"))) Native *jni_here;
+PyInterpreterState *jni_interpreter;
 static pthread_key_t ending;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int have_key;
@@ -116,7 +117,7 @@ jni_new_native(void)
 static int
 is_main(const PyThreadState *state)
 {
-    return state != NULL && state->interp == PyInterpreterState_Main();
+    return state != NULL && state->interp == jni_interpreter;
 }
 
 int
