@@ -191,7 +191,6 @@ def by_class(found: list[str]) -> dict[str, list[str]]:
     return {part.splitlines()[0]: f"class {part}".splitlines() for part in parts}
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 has no sys.monitoring, which most of it needs")
 def test_each_thing_has_its_name_and_signature(folder: Path) -> None:
     found = lines(folder, "import hard.größe")
     assert found[-2:] == ["set: 0", "property <ed><a0><bd><ed><b8><80><20><ed><a0><80>"]
@@ -225,7 +224,6 @@ def test_each_thing_has_its_name_and_signature(folder: Path) -> None:
     }
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 has no sys.monitoring, which most of it needs")
 def test_names_are_the_same_each_time(folder: Path) -> None:
     """In another order of loading, in another process, too."""
     first = by_class(lines(folder, "import hard.größe"))

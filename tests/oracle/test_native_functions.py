@@ -242,6 +242,23 @@ def test_every_function_answers_as_hotspot_s(version: int, tmp_path: Path) -> No
     assert len(ours) == 3 * len(made)
 
 
+def test_what_crashes_hotspot_answers_here(tmp_path: Path) -> None:
+    rows = {row.slot: row for row in ROWS}
+    ours = answers(
+        built(tmp_path, [(phase, rows[slot], way) for phase, slot, way in sorted(FATAL_THERE)]).run_here(
+            tmp_path, tmp_path / "program.py"
+        )
+    )
+    found = {(phase, slot, way): answer for (phase, slot, way, environment), answer in ours.items() if environment == 1}
+    assert found.keys() == FATAL_THERE
+    assert found == {
+        **{("L", slot, way): 11 for slot in (14, 15) for way in "we"},
+        **{("O", 2, way): 102 for way in "we"},
+        **{(phase, 35, "g"): 0 for phase in "OU"},
+    }
+    assert {answer for (*_, environment), answer in ours.items() if environment == 2} == {116}
+
+
 # -- with what no VM has given out: here only, for a JVM looks where it points to ------------------
 
 
