@@ -68,7 +68,7 @@ raises is logged.
             raise InvalidThread(f"{thread!r} was started before")
         if not LOWEST <= priority <= HIGHEST:
             raise InvalidPriority(f"a priority is from {LOWEST} to {HIGHEST}, not {priority}")
-        thread.priority = priority
+        thread.priority, thread.daemon = priority, True
         born = allocate_lock()
         born.acquire()
         with threads.births:

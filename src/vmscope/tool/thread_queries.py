@@ -132,7 +132,7 @@ what a thread waits for it is RUNNABLE.
 
 def group_of(thread: Thread) -> ThreadGroup | None:
     """None for one that has ended, or is an agent's and was put into none."""
-    if not thread.alive:
+    if thread.started and not thread.alive:
         return None
     if thread.group is not None or thread.of_agent:
         return thread.group

@@ -21,10 +21,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager as Lock
 
 _ids = count(1)
+_names = count()
 _known: dict[int, Thread] = {}  # by thread state; one that has ended stays until its state is seen to be gone
 _sweep_at = 64  # so many known ones: ended ones are looked for
 NORMAL = 5  # the priority of every thread that was given none
 births: Lock[bool] = _thread.RLock()  # held while a thread that has its Thread already comes to life
+
+
+def new_name() -> str:
+    """As a JVM calls a thread that was given none."""
+    return f"Thread-{next(_names)}"
 
 
 class Thread:

@@ -137,11 +137,11 @@ def value_of_string(given: object) -> str:
 
 
 def thread_new(*given: object) -> Thread:
-    """Takes a group, which it does not need, something to run, which an agent gives to RunAgentThread, and a name."""
+    """Takes a group, something to run, which an agent gives to RunAgentThread, and a name."""
     name = next((each for each in reversed(given) if isinstance(each, str)), None)
-    thread = Thread(name=name or "")
-    if name is None:
-        thread._name = f"Thread-{thread.id}"
+    thread = Thread(name=threads.new_name() if name is None else name)
+    thread.group = next((each for each in given if isinstance(each, ThreadGroup)), threads.MAIN)
+    thread.daemon = False  # until it is an agent's that runs
     return thread
 
 

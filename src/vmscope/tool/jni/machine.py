@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from _thread import get_ident
 from contextlib import contextmanager
-from itertools import count
 
 from vmscope import native
 from vmscope.errors import AgentError
@@ -57,7 +56,6 @@ class Machine:
         ] = {}  # all that were, by the file of their code, unless it has two
         self._field_ids: dict[tuple[Class, str], int] = {}
         self._fields: list[tuple[Class, str]] = []
-        self._unnamed = count()
         interface = Interface(self)
         self.jni_call = interface.call
         self.jni_types = interface.types
@@ -133,7 +131,7 @@ class Machine:
 
     def attached(self, name: bytes | None, group: object, daemon: bool) -> None:
         """The calling thread is the interpreter's from now on; until then it knew nothing of it."""
-        thread = Thread(name=f"Thread-{next(self._unnamed)}" if name is None else texts.decode(name))
+        thread = Thread(name=threads.new_name() if name is None else texts.decode(name))
         thread.group = group if isinstance(group, ThreadGroup) else MAIN
         thread.daemon = daemon
         thread.begin()
