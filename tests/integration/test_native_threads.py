@@ -258,12 +258,13 @@ static void *ends(void *ignored UNUSED) {
     (*vm)->AttachCurrentThread(vm, (void **)&jni, &arguments);
     (*ti)->GetCurrentThread(ti, &thread);
     last = (*jni)->NewGlobalRef(jni, thread);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 100; i++) { /* frames that are left open */
+        (*jni)->PushLocalFrame(jni, 10);
         (*jni)->NewStringUTF(jni, "kept");
     }
     SAY("enter", (*jni)->MonitorEnter(jni, lock), (*jni)->MonitorEnter(jni, lock), (*ti)->RawMonitorEnter(ti, raw));
     if (detaches) {
-        (*vm)->DetachCurrentThread(vm);
+        SAY("detach", (*vm)->DetachCurrentThread(vm));
     }
     return NULL;
 }
@@ -313,7 +314,7 @@ def test_a_detached_thread_gives_up_the_monitors_of_jni_and_keeps_raw_ones(tmp_p
     agent = build(ENDS, tmp_path)
     found = agent.lines(options="detaches")
     assert found == agent.java_lines("detaches")
-    assert found == ["enter: 0 0 0", "end of ends", "thread: 0 2 15", "another: 0 0", "raw: 51 51"]
+    assert found == ["enter: 0 0 0", "end of ends", "detach: 0", "thread: 0 2 15", "another: 0 0", "raw: 51 51"]
 
 
 def test_a_thread_that_ends_without_detaching_has_ended(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ int jni_raise_aside(Native *native);
 #define OWN_FRAME (UINT32_C(1) << 31)
 int jni_push_own_frame(Native *native);
 int jni_pop_own_frame(Native *native);
+/* How many frames are not the agent's own: its calls that have not returned, and what attaching it began. */
+uint32_t jni_calls(const Native *native);
 /* Where the innermost frame's references begin. */
 uint32_t jni_frame_begin(const Native *native);
 

@@ -96,7 +96,7 @@ detach(void *Py_UNUSED(vm))
         return JNI_OK; /* as in a JVM: there is nothing to do */
     }
     Native *native = jni_native();
-    if (native == NULL || native->state == NULL || native->depth != 1 || jni_gil_state() != NULL) {
+    if (native == NULL || native->state == NULL || jni_calls(native) != 1 || jni_gil_state() != NULL) {
         return JNI_ERR; /* a thread of the program's, or one that has calls to return from */
     }
     pthread_cleanup_push(jni_stay, NULL);

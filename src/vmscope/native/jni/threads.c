@@ -286,6 +286,16 @@ jni_pop_frame(Native *native)
     pop(native);
 }
 
+uint32_t
+jni_calls(const Native *native)
+{
+    uint32_t calls = 0;
+    for (uint32_t i = 0; i < native->depth; i++) {
+        calls += !(native->frames[i] & OWN_FRAME);
+    }
+    return calls;
+}
+
 int
 jni_push_own_frame(Native *native)
 {
