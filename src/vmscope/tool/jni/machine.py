@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     Class = type | ModuleType
 
 # The versions of JNI that GetEnv gives a JNIEnv for, and its answers when there is none
-JNI_VERSIONS = frozenset((0x10001, 0x10002, 0x10004, 0x10006, 0x10008, 0x90000, 0xA0000, 0x130000, 0x140000, 0x150000))
-JNI_VERSION_BITS = 0x3000_0000  # those of the tool interface have them
+JNI_VERSIONS = frozenset(
+    (0x10001, 0x10002, 0x10004, 0x10006, 0x10008, *(each << 16 for each in (9, 10, 19, 20, 21, 24)))
+)
+WHICH, TOOL_INTERFACE = 0x7000_0000, 0x3000_0000  # a version's bits that say of what it is
 DETACHED, VERSION = -2, -3
 INTERNAL = 113
 
@@ -94,7 +96,9 @@ class Machine:
     def get_env(self, version: int, caller: int) -> int:
         """GetEnv: the address of a new jvmtiEnv; 0 where the caller's JNIEnv is asked for; below 0, JNI's error.
         `caller` is the address that it was called from."""
-        if version & JNI_VERSION_BITS != JNI_VERSION_BITS:
+        if version & WHICH != TOOL_INTERFACE:
+            if self.host.phase == Phase.ONLOAD:  # there is no thread yet, as agents know it
+                return DETACHED
             return 0 if version in JNI_VERSIONS else VERSION
         agent = self._loading.get(get_ident())
         home = self.jni.home(caller) if agent is None else None
