@@ -69,6 +69,9 @@ static void show(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, const jvmtiLocalV
     if (error == JVMTI_ERROR_TYPE_MISMATCH) {
         error = (*jvmti)->GetLocalObject(jvmti, thread, 0, variable->slot, &object);
     }
+    if (error == JVMTI_ERROR_INVALID_SLOT) {
+        return; // CPython's table gives a variable all of its method; but it has no value yet
+    }
     if (error != JVMTI_ERROR_NONE) {
         say("  %s: %s", variable->name, error_name(jvmti, error, text));
     } else if (object == NULL) {

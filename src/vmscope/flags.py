@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "VMSCOPE_TOOL_OPTIONS"
 
-AGENTS = ("-pyagent:", "-agentlib:", "-agentpath:")  # then NAME or NAME=OPTIONS
+AGENTS = {"-pyagent:": "MODULE", "-agentlib:": "NAME", "-agentpath:": "FILE"}  # then nothing, or =OPTIONS
 
 _LONGEST = 1 << 20  # characters of an argument file
 _SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -136,9 +136,11 @@ class Flags:
         elif option.startswith("-D") and len(option) > 2:
             key, _, value = option[2:].partition("=")
             self.properties[key] = value
-        elif option.startswith(AGENTS):
-            if not option.partition(":")[2].partition("=")[0]:
-                raise OptionError(f"{option} names no agent", hint="write -pyagent:MODULE or -pyagent:MODULE=OPTIONS")
+        elif option.startswith(tuple(AGENTS)):
+            kind, _, text = option.partition(":")
+            if text[:1] in ("", "="):
+                name = AGENTS[f"{kind}:"]
+                raise OptionError(f"{option} names no agent", hint=f"write {kind}:{name} or {kind}:{name}=OPTIONS")
             self.agents.append(option)
         elif option == "-Xrs":
             self._values["ReduceSignalUsage"] = True

@@ -303,11 +303,14 @@ def test_an_agent_that_fails_ends_the_start(folder: Path, option: str, said: str
     assert "load 'last' ONLOAD" not in lines
 
 
-@pytest.mark.parametrize("option", ["-pyagent:", "-agentlib:=a", "-agentpath:"])
-def test_an_option_without_a_name(folder: Path, option: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [("-pyagent:", "-pyagent:MODULE"), ("-agentlib:=a", "-agentlib:NAME"), ("-agentpath:", "-agentpath:FILE")],
+)
+def test_an_option_without_a_name(folder: Path, option: str, instead: str) -> None:
     status, lines, errors = vmscope(folder, option, "-c", "print('program')")
     assert (status, lines) == (2, [])
-    assert f"{option} names no agent" in errors
+    assert f"{option} names no agent (write {instead} or {instead}=OPTIONS)" in errors
 
 
 def test_an_unload_that_raises_is_logged(folder: Path) -> None:

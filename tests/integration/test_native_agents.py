@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -72,12 +73,29 @@ def test_an_example_says_the_same_on_both(agent: str, market: Market, folder: Pa
 
 def test_a_dump_on_request_says_the_same_on_both(market: Market, folder: Path) -> None:
     library = build(EXAMPLES / "dump.c", folder, market.jdk)
-    option = f"-agentpath:{library}=threads=clerk+porter,within=Lmarket/Basket;"
-    ask = ["-m", "vmscope", "cmd"]
-    java = dump(market.java(option, words=["open"]), [market.jdk.tool("jcmd")])
+    options = ["-Xcheck:jni", f"-agentpath:{library}=threads=clerk+porter,within=Lmarket/Basket;"]
+    ask = [sys.executable, "-m", "vmscope", "cmd"]
+    java = dump(market.java(*options, words=["open"]), [market.jdk.tool("jcmd")])
     assert len(java) == 10
     assert "  porter of group main, a daemon: alive waiting with a limit sleeping" in java
-    assert sorted(dump(market.python(option, words=["open"]), [sys.executable, *ask])) == sorted(java)
+    assert dump(market.python(*options, words=["open"]), ask) == java
+
+
+def test_they_are_built_as_their_makefile_builds_them(market: Market, tmp_path: Path) -> None:
+    for source in EXAMPLES.iterdir():
+        if source.suffix != ".so":
+            shutil.copy(source, tmp_path)
+
+    def make(home: str) -> subprocess.CompletedProcess[str]:
+        command = ["make", "-C", str(tmp_path), f"JDK={home}", "CFLAGS=-O2 -Wall -Wextra -Wno-unused-parameter -Werror"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+
+    wrong = make("/nowhere")
+    assert wrong.returncode == 2
+    assert "there is no /nowhere/include/jvmti.h: name a JDK" in wrong.stderr
+    right = make(str(market.jdk.home))
+    assert right.returncode == 0, right.stderr
+    assert {path.name for path in tmp_path.glob("*.so")} == {f"lib{name}.so" for name in (*CASES, "dump")}
 
 
 def dump(command: list[str], ask: list[str]) -> list[str]:

@@ -50,6 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, jdk17: JDK) -> Path:
     other_machine = bytearray(good.read_bytes())
     other_machine[18:20] = (0xB7).to_bytes(2, "little")  # AArch64's number
     (folder / "libother.so").write_bytes(other_machine)
+    shutil.copy(good, folder / "lib ä\udcff,.so")
     (folder / "libtext.so").write_text("This is no library.\n")
     (folder / "libfolder.so").mkdir()
     return folder
@@ -64,6 +65,7 @@ def run(command: list[str], variables: dict[str, str] | None = None) -> tuple[in
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        errors="surrogateescape",
         timeout=2 * PATIENCE,
         check=False,
     )
@@ -71,7 +73,9 @@ def run(command: list[str], variables: dict[str, str] | None = None) -> tuple[in
 
 
 def comparable(line: str) -> str:
-    """Both say of a library for another machine that it is one, each in its own words."""
+    """Both say of a library for another machine that it is one, each in its own words; and bytes that are no text are
+    written as they are, or as Python writes them."""
+    line = re.sub("[\udc80-\udcff]", lambda byte: f"\\u{ord(byte[0]):x}", line)
     return re.sub(r" \((Possible cause: can't load AARCH64|it is for another machine: AArch64).*\)", " (AArch64)", line)
 
 
@@ -102,13 +106,15 @@ def python(options: list[str], variables: dict[str, str] | None = None) -> tuple
         ["-agentpath:FOLDER/libtext.so"],
         ["-agentpath:FOLDER/libfolder.so"],
         ["-agentpath:FOLDER/libplain"],
+        ["-agentpath:FOLDER/lib ä\udcff,.so=0 \udcfe,é"],
+        ["-agentpath:FOLDER/libmissing\udcff.so"],
         ["-agentpath:libplain.so"],
         ["-agentlib:plain=0"],
         ["-agentlib:missing"],
         ["-agentlib:libplain.so"],
         ["-agentlib:FOLDER/libplain.so"],
     ],
-    ids=lambda options: " ".join(options).replace("FOLDER/", ""),
+    ids=lambda options: ascii(" ".join(options).replace("FOLDER/", "")),
 )
 @pytest.mark.parametrize("on_path", [False, True], ids=["", "LD_LIBRARY_PATH"])
 def test_a_library_at_start(jdk17: JDK, folder: Path, options: list[str], on_path: bool) -> None:
@@ -117,6 +123,16 @@ def test_a_library_at_start(jdk17: JDK, folder: Path, options: list[str], on_pat
     expected = java(jdk17, options, variables)
     assert expected[1]
     assert python(options, variables) == expected
+
+
+@pytest.mark.parametrize("option", ["lib:missing", "path:FOLDER/libneedy.so", "path:FOLDER/libtext.so", "lib:plain=3"])
+def test_the_newest_has_the_same_words_but_for_one(folder: Path, option: str) -> None:
+    option = "-agent" + option.replace("FOLDER", str(folder))
+    variables = {"LD_LIBRARY_PATH": str(folder)}
+    status, lines = java(full_jdk(25), [option], variables)
+    lines = [line.replace("library failed Agent_OnLoad:", "library failed to init:") for line in lines]
+    assert python([option], variables) == (status, lines)
+    assert status == 1
 
 
 def test_the_environment_s_come_first(jdk17: JDK, folder: Path) -> None:
@@ -267,6 +283,15 @@ def test_whom_a_program_is_warned_of(folder: Path) -> None:
     assert warned[1] == warned[0]
 
 
+def test_no_name_is_the_library_lib_so(jvm: Child, vm: Child) -> None:
+    """A client's load without words; in Python no module is asked for."""
+    if shutil.which("jattach") is None:
+        pytest.skip("no jattach: apt-get install jattach")
+    expected = jattach(jvm.pid)
+    assert expected[-2] == "lib.so: cannot open shared object file: No such file or directory"
+    assert jattach(vm.pid) == expected
+
+
 def test_vmscope_attach_loads_a_library(folder: Path, vm: Child) -> None:
     def attach(text: str) -> tuple[int, str, str]:
         command = [sys.executable, "-m", "vmscope", "attach", str(vm.pid), text]
@@ -277,6 +302,7 @@ def test_vmscope_attach_loads_a_library(folder: Path, vm: Child) -> None:
     status, _, errors = attach("libplain.so=6")
     assert (status, errors) == (1, f"vmscope: agent libplain.so: process {vm.pid} says: return code: 6\n")
     assert f"{folder}/libmissing.so was not loaded. {folder}/libmissing.so: cannot" in attach("libmissing.so")[2]
+    assert attach("=0") == (2, "", "vmscope: attach takes an agent, not '=0' (vmscope attach --help shows how)\n")
 
 
 # -- linked into the program ----------------------------------------------------------------------

@@ -21,8 +21,8 @@ Makes a live process ready for commands and agents, and says what it is. A JVM, 
 started, are ready. In a CPython 3.14 or later vmscope is started from outside, without a restart; in an older one
 that is not possible, and what to do is said.
 
-AGENT is loaded into it: a Python module, or the path of a native library, in Python; the path of a native library
-(.so) or of an agent .jar, or a library's name, in Java.
+AGENT is loaded into it: the path of a native library (.so), or its name; in Python a module too, in Java the path of
+an agent .jar too. A path begins in the folder where this command runs, and ends before the first `=`.
 
   --timeout=10     seconds for a process to become ready
 
@@ -45,6 +45,8 @@ def main(args: list[str]) -> int:
     if not 1 <= len(words) <= 2:
         raise CommandLineError("attach needs a pid, and takes one agent", hint="vmscope attach --help shows how")
     pid = pid_of("attach", words[0])
+    if words[1:] and words[1][:1] in ("", "="):
+        raise CommandLineError(f"attach takes an agent, not {words[1]!r}", hint="vmscope attach --help shows how")
     with ready(pid, timeout) as client:
         if len(words) == 1:
             print(f"{pid} is ready: {version(client)}")

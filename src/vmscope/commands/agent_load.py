@@ -75,7 +75,7 @@ def _warn(name: str) -> None:
 COMMANDS = (
     Command(
         "JVMTI.agent_load",
-        "Loads an agent, by its agent_on_attach.",
+        "Loads an agent: calls its agent_on_attach, or Agent_OnAttach.",
         run,
         arguments=(
             Argument(

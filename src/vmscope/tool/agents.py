@@ -147,6 +147,8 @@ def find(vm: Host, kind: str, name: str, options: str | None) -> Agent:
 
 def _find_by_name(vm: Host, name: str, options: str | None) -> Agent:
     """A module; where there is none of this name, a library. AgentError."""
+    if not name:
+        return find(vm, "-agentlib", name, options)  # no module is called so
     try:
         return find(vm, "-pyagent", name, options)
     except AgentError as error:

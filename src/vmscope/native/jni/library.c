@@ -29,7 +29,11 @@ py_open(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_END_ALLOW_THREADS
     Py_XDECREF(encoded);
     if (library == NULL) {
-        PyErr_SetString(PyExc_OSError, error == NULL ? "it cannot be loaded" : error);
+        PyObject *words = PyUnicode_DecodeFSDefault(error == NULL ? "it cannot be loaded" : error); /* it has the path */
+        if (words != NULL) {
+            PyErr_SetObject(PyExc_OSError, words);
+            Py_DECREF(words);
+        }
         return NULL;
     }
     vmscope_add_culprit(library);
@@ -39,13 +43,14 @@ py_open(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyObject *
 py_symbol(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *number;
-    const char *name;
-    if (!PyArg_ParseTuple(arguments, "Os", &number, &name)) {
+    PyObject *number, *name; /* as a file's: an agent's own may be a part of it */
+    if (!PyArg_ParseTuple(arguments, "OO&", &number, PyUnicode_FSConverter, &name)) {
         return NULL;
     }
     void *library = PyLong_AsVoidPtr(number);
-    return PyErr_Occurred() ? NULL : PyLong_FromVoidPtr(dlsym(library, name));
+    PyObject *address = PyErr_Occurred() ? NULL : PyLong_FromVoidPtr(dlsym(library, PyBytes_AS_STRING(name)));
+    Py_DECREF(name);
+    return address;
 }
 
 static PyObject *
