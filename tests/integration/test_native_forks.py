@@ -116,6 +116,75 @@ def test_forks_in_a_callback_and_by_the_program(tmp_path: Path) -> None:
     ]
 
 
+MONITORS = r"""
+static jobject thing, other;
+static int up;
+
+/* Has the monitor of one thing, and changes another's all the time. */
+static void *holds(void *arg UNUSED) {
+    JNIEnv *jni;
+    (*vm)->AttachCurrentThread(vm, (void **)&jni, NULL);
+    (*jni)->MonitorEnter(jni, thing);
+    __atomic_store_n(&up, 1, __ATOMIC_SEQ_CST);
+    for (;;) {
+        (*jni)->MonitorEnter(jni, other);
+        (*jni)->MonitorExit(jni, other);
+    }
+    return NULL;
+}
+
+static void *then(void *arg UNUSED) {
+    JNIEnv *jni;
+    (*vm)->AttachCurrentThread(vm, (void **)&jni, NULL);
+    if ((*jni)->MonitorEnter(jni, thing) != 0 || (*jni)->MonitorExit(jni, thing) != 0) {
+        say("it is not free");
+    }
+    __atomic_store_n(&up, 2, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void JNICALL init(jvmtiEnv *env UNUSED, JNIEnv *jni, jthread thread UNUSED) {
+    thing = (*jni)->NewGlobalRef(jni, (*jni)->NewStringUTF(jni, "thing"));
+    other = (*jni)->NewGlobalRef(jni, (*jni)->NewStringUTF(jni, "other"));
+    spawn(holds, NULL);
+    while (!__atomic_load_n(&up, __ATOMIC_SEQ_CST)) {
+        nap(1);
+    }
+}
+
+static void JNICALL death(jvmtiEnv *env UNUSED, JNIEnv *jni UNUSED) {
+    if (getenv("CHILD") != NULL) {
+        pthread_join(spawn(then, NULL), NULL);
+    }
+}
+
+static int begin(char *options UNUSED) {
+    jvmtiEventCallbacks callbacks = {.VMInit = init, .VMDeath = death};
+    (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
+    enable(JVMTI_EVENT_VM_INIT);
+    enable(JVMTI_EVENT_VM_DEATH);
+    return 0;
+}
+"""
+
+
+def test_in_a_child_the_monitors_that_others_had_are_free(tmp_path: Path) -> None:
+    """Whatever the others are just doing with monitors."""
+    program = """
+        import os, warnings
+        warnings.simplefilter("ignore")
+        for _ in range(30):
+            child = os.fork()
+            if not child:
+                os.environ["CHILD"] = "1"
+                break
+            assert os.waitpid(child, 0)[1] == 0
+        else:
+            print("all ended", flush=True)
+    """
+    assert build(MONITORS, tmp_path).lines(program) == ["all ended"]
+
+
 SUB_INTERPRETERS = r"""
 static JNIEnv *mains;
 static jrawMonitorID m;

@@ -4,6 +4,7 @@ What a thread has at its end, or when it is detached, it gives up."""
 from __future__ import annotations
 
 import _thread
+import os
 
 from vmscope.tool import threads
 from vmscope.tool.jni.group import Group
@@ -32,6 +33,11 @@ class Monitors(Group):
         super().__init__(machine)
         self._monitors: dict[int, _Monitor] = {}
         self._changing = _thread.RLock()
+        os.register_at_fork(  # in a child other threads' ends change something, at once
+            before=self._changing.acquire,
+            after_in_parent=self._changing.release,
+            after_in_child=self._changing.release,
+        )
 
     def monitor_enter(self, thing: object) -> int:
         own = threads.current()
