@@ -1,9 +1,12 @@
-"""What native agents reach, under the address and undefined-behaviour sanitizers: handles, references, environments,
-callbacks, raw monitors, walks of the heap, and all that agents do wrong. Each runs to its end."""
+"""What native agents reach, under the address, undefined-behaviour and thread sanitizers: handles, references,
+environments, callbacks, raw monitors, walks of the heap, and all that agents do wrong. Each runs to its end."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -21,9 +24,8 @@ from tests.integration import test_native_threads as threads
 
 WALKS = """
 for how in range(3):
-    for filter in (0, 4, 8, 16, 32) if how == 0 else (1, 2, 3):
-        here(how, filter, of=1005 if how == 2 else 0)
-        here(how, filter, of=1005, limit=3)
+    here(how, 0 if how == 0 else 3, of=1005 if how == 2 else 0)
+    here(how, 4 if how == 0 else 1, of=1005, limit=3)
 here(fields=1)
 here(add=1)
 env.iterate_through_heap(0, None, tool.HeapCallbacks(heap_iteration=lambda *given: 0))
@@ -53,12 +55,9 @@ REFUSED = "garbage from OnLoad"
 CASES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "garbage from heap callbacks": (faults.GARBAGE, "", "walk", ()),
     REFUSED: (faults.GARBAGE, "", "return=-1", ()),
-    "references": (faults.REFERENCES, "", "", ()),
+    "references": (faults.REFERENCES.replace("MANY 1000000", "MANY 20000").replace("i < 100;", "i < 10;"), "", "", ()),
     "stale references": (faults.STALE, "def method(): pass\nmethod()\nmethod()", "", ()),
-    **{
-        f"pending, {where}": (faults.PENDING, "", where, ())
-        for where in ("init", "attach", "detach", "unload", "start")
-    },
+    **{f"pending, {where}": (faults.PENDING, "", where, ()) for where in ("init", "attach", "unload")},
     "dispose": (dispose.DISPOSE, "", "", ()),
     "dispose under others": (dispose.DISPOSE_UNDER_OTHERS, dispose.DISPOSING, "", ()),
     "unattached and dead": (ends.UNKNOWN, "", "full", ()),
@@ -75,33 +74,54 @@ CASES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 
 
 LIMIT = 240  # seconds, on a busy machine; some 30 on an idle one
+# CPython's own lock of its thread states is not instrumented: what stands behind it looks like a race.
+SUPPRESSED = "race:describe_state\nrace:of_each_state\n"
+RACES = ("raw monitors", "raw monitors, wrong", "threads", "unload under threads", "dispose under others")
 
 
-def sanitized(folder: Path) -> dict[str, str]:
+def sanitized(folder: Path, sanitizers: str, library: str) -> dict[str, str]:
     """The variables of an environment with the extension so built."""
-    runtime = variants.runtime_library("libasan.so")
+    runtime = variants.runtime_library(library)
     if runtime is None:
-        pytest.skip("no compiler with libasan")
-    return {
-        "PYTHONPATH": os.pathsep.join((variants.build(folder, sanitizers="address,undefined"), str(jni.SOURCES))),
-        "PYTHONMALLOC": "malloc",  # so that each object is a block that the sanitizer watches
-        "LD_PRELOAD": runtime,
-        # Leaks are CPython's own to tell; faults belong to the handlers under test.
-        "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_abort=0:allocator_may_return_null=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
-    }
+        pytest.skip(f"no compiler with {library}")
+    package = variants.build(folder, sanitizers=sanitizers)
+    return {"PYTHONPATH": os.pathsep.join((package, str(jni.SOURCES))), "LD_PRELOAD": runtime}
+
+
+def run_all(cases: Iterable[str], folder: Path, env: dict[str, str], *more: str) -> None:
+    for number, case in enumerate(cases):
+        source, program, options, before = CASES[case]
+        agent = build(source, folder, f"agent{number}")
+        program = program.replace("{library!r}", repr(str(agent.library))).replace("{{", "{").replace("}}", "}")
+        run = agent.python(program, options=options, env=env, before=(*more, *before))
+        assert "Sanitizer" not in run.stderr, (case, run.stderr)
+        assert "runtime error" not in run.stderr, (case, run.stderr)
+        assert run.returncode == int(case == REFUSED), (case, run.stdout[-3000:], run.stderr[-3000:])
+        assert run.stdout or case == REFUSED, case
 
 
 @WITH_MONITORING
 @pytest.mark.timeout(LIMIT)
 def test_no_sanitizer_finds_anything(tmp_path: Path) -> None:
     """One test, so that the extension is built once."""
-    env = sanitized(tmp_path / "package")
-    for number, (case, (source, program, options, before)) in enumerate(CASES.items()):
-        agent = build(source, tmp_path, f"agent{number}")
-        program = program.replace("{library!r}", repr(str(agent.library))).replace("{{", "{").replace("}}", "}")
-        run = agent.python(program, options=options, env=env, before=before)
-        assert "Sanitizer" not in run.stderr, (case, run.stderr)
-        assert "runtime error" not in run.stderr, (case, run.stderr)
-        assert run.returncode == int(case == REFUSED), (case, run.stdout[-3000:], run.stderr[-3000:])
-        assert run.stdout or case == REFUSED, case
+    env = {
+        **sanitized(tmp_path / "package", "address,undefined", "libasan.so"),
+        "PYTHONMALLOC": "malloc",  # so that each object is a block that the sanitizer watches
+        # Leaks are CPython's own to tell; faults belong to the handlers under test.
+        "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_abort=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+    run_all(CASES, tmp_path, env)
+
+
+@WITH_MONITORING
+@pytest.mark.timeout(LIMIT)
+def test_no_race_is_found(tmp_path: Path) -> None:
+    """Without a region, whose threads have descriptors of their own: the sanitizer takes equal ones for the same."""
+    env = sanitized(tmp_path / "package", "thread", "libtsan.so")
+    (tmp_path / "suppressed").write_text(SUPPRESSED)
+    env["TSAN_OPTIONS"] = f"suppressions={tmp_path / 'suppressed'}:exitcode=66"
+    probe = subprocess.run([sys.executable, "-c", ""], env={**os.environ, **env}, capture_output=True, text=True)
+    if "ThreadSanitizer" in probe.stderr:
+        pytest.skip(f"the thread sanitizer does not start here: {probe.stderr[:200]}")
+    run_all(RACES, tmp_path, env, "-XX:-UsePerfData")
