@@ -19,25 +19,18 @@ from vmscope.tool.environment import Environment
 from vmscope.tool.errors import LONGEST, NotAttached, VersionNotOffered, shown
 from vmscope.tool.events import Event, bit
 from vmscope.tool.locks import Locks
+from vmscope.tool.quiet import QuietLock
 from vmscope.tool.suspension import Suspension
 from vmscope.tool.taken import taken
 from vmscope.tool.watches import Watches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Protocol
 
     from vmscope.tool.agents import Agent
     from vmscope.tool.extensions import Extension
     from vmscope.tool.threads import Thread
-
-    class Lock(Protocol):
-        def _is_owned(self) -> bool: ...
-        def __enter__(self) -> bool: ...
-        def __exit__(
-            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> None: ...
 
     class Mechanism(Protocol):
         """What makes events happen: a tool id of sys.monitoring, a gc callback, a wrapped bootstrap."""
@@ -66,7 +59,7 @@ class Host:
         self.phase = Phase.PRIMORDIAL
         self.started_early = False
         self._ended = False
-        self.lock: Lock = _lock()
+        self.lock = QuietLock()
         self._stale = False  # something has changed that the mechanisms do not know
         self._telling = False  # the thread that has the lock is telling them
         self._dropped: list[object] = []
@@ -198,7 +191,7 @@ class Host:
 
     def renew(self) -> None:
         """In a forked child: another thread may have been in the middle of a change."""
-        self.lock = _lock()
+        self.lock = QuietLock()
         self._telling = False
 
     def wanted(self) -> int:
@@ -226,11 +219,6 @@ class Host:
             for environment in listeners:  # one may be disposed of, or changed, by the callback before it
                 if environment.wants(event, thread):
                     environment.deliver(event, arguments)
-
-
-def _lock() -> Lock:
-    lock: Lock = _thread.RLock()  # type: ignore[assignment]
-    return lock
 
 
 _vm: Host | None = None

@@ -14,6 +14,7 @@ from vmscope.tool.calls import function
 from vmscope.tool.errors import InvalidObject, InvalidPriority, InvalidThread, OutOfMemory, ThreadNotAlive, shown
 from vmscope.tool.events import Event
 from vmscope.tool.monitors import interrupters, wake
+from vmscope.tool.quiet import QuietLock
 from vmscope.tool.threads import Thread
 
 LOWEST, HIGHEST = 1, 10  # priorities
@@ -81,7 +82,8 @@ raises is logged.
     def _run_agent(
         self, thread: Thread, proc: Callable[..., object], argument: object, born: Callable[[], None]
     ) -> None:
-        thread.begin()
+        with QuietLock():  # for which the one that starts it waits
+            thread.begin()
         born()
         self.host.post(Event.THREAD_START, thread)
         try:

@@ -45,6 +45,7 @@ enum {
 };
 
 #define FIRST_EVENT VM_INIT
+#define LIVE 4 /* the phase */
 #define MOST_ARGUMENTS 8
 
 /* What each event's callback gets after the environments: o a reference, m a method, l a location or other jlong, i an
@@ -259,6 +260,74 @@ call_hook(const Callback *self, Native *native, PyObject *const *arguments, cons
     return bytes;
 }
 
+/* -- those of the collector, while this thread has a lock of ours ------------------------------------ */
+
+typedef struct Postponed {
+    Callback *callback;
+    Value values[1];
+} Postponed;
+
+static int
+postpone(Native *native, Callback *self, const Value *values)
+{
+    if (native->postponed_count == native->postponed_room) {
+        uint32_t room = native->postponed_room ? 2 * native->postponed_room : 16;
+        Postponed *postponed = realloc(native->postponed, room * sizeof *postponed);
+        if (postponed == NULL) {
+            return -1;
+        }
+        native->postponed = postponed;
+        native->postponed_room = room;
+    }
+    Postponed *place = &native->postponed[native->postponed_count++];
+    place->callback = (Callback *)Py_NewRef(self);
+    place->values[0] = self->event == OBJECT_FREE ? values[0] : (Value){.j = 0};
+    return 0;
+}
+
+static void
+call_without_python(const Callback *self, Native *native, const Value *values)
+{
+    int before = native->without_python;
+    native->without_python = 1;
+    call(self, native, values);
+    native->without_python = before;
+}
+
+static void
+call_postponed(Native *native)
+{
+    while (native->held == 0 && native->postponed_count > 0) {
+        Postponed first = native->postponed[0];
+        native->postponed_count--;
+        memmove(native->postponed, native->postponed + 1, native->postponed_count * sizeof first);
+        const Environment *environment = first.callback->environment;
+        if (!atomic_load(&environment->disposed) && atomic_load(&environment->phase) == LIVE) {
+            call_without_python(first.callback, native, first.values);
+        }
+        Py_DECREF(first.callback);
+    }
+}
+
+static PyObject *
+py_hold(PyObject *Py_UNUSED(module), PyObject *change)
+{
+    long given = PyLong_AsLong(change);
+    Native *native = jni_native();
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (native == NULL) {
+        return PyErr_NoMemory();
+    }
+    if (given > 0) {
+        native->held++;
+    } else if (native->held > 0 && --native->held == 0) { /* 0: it was taken before anybody wanted to know */
+        call_postponed(native);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObject *names);
 
 /* The same for a method's entry, which comes most often: one reference, in a frame of its own. */
@@ -326,16 +395,19 @@ callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObje
     if (self->event == CLASS_FILE_LOAD_HOOK) {
         result = call_hook(self, native, arguments, values);
     } else {
-        int before = native->without_python;
-        native->without_python |= without_python(self->event);
-        if (keeps_gil(self->event)) {
+        if (without_python(self->event)) {
+            if (native->held == 0) {
+                call_without_python(self, native, values);
+            } else if (postpone(native, self, values) < 0) {
+                goto done;
+            }
+        } else if (keeps_gil(self->event)) {
             call(self, native, values);
         } else {
             PyThreadState *state = PyEval_SaveThread();
             call(self, native, values);
             jni_take_gil(state);
         }
-        native->without_python = before;
         result = Py_NewRef(Py_None);
     }
     if (native->pending != NULL) {
@@ -410,6 +482,7 @@ py_callback(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 static PyMethodDef functions[] = {
+    {"hold", py_hold, METH_O, "hold(change): 1 when this thread takes a lock of ours, -1 when it has given it back."},
     {"callback", py_callback, METH_VARARGS, "callback(environment, event, function): callable as the event's row says."},
     {NULL, NULL, 0, NULL},
 };

@@ -53,6 +53,9 @@ typedef struct Native {
     uint64_t magic;
     uint16_t number;      /* of the thread, in its local references */
     PyThreadState *state; /* of a thread that Python knows by AttachCurrentThread alone; else NULL */
+    uint32_t held;        /* locks of ours that this thread has: callbacks of the collector are postponed */
+    uint32_t postponed_count, postponed_room;
+    struct Postponed *postponed;
     int without_python;   /* in a callback in which nothing of Python may be touched: no JNIEnv, UNATTACHED */
     PyObject *pending;    /* the exception that JNI calls pending, or NULL */
     PyObject *aside;      /* what a signal's handler raised while an agent's function ran: raised when that returns */

@@ -21,6 +21,7 @@ native_free(Native *native)
     free(native->locals);
     free(native->serials);
     free(native->frames);
+    free(native->postponed);
     free(native);
 }
 

@@ -8,6 +8,7 @@ import os
 
 from vmscope.tool import threads
 from vmscope.tool.jni.group import Group
+from vmscope.tool.quiet import QuietLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Monitors(Group):
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
         self._monitors: dict[int, _Monitor] = {}
-        self._changing = _thread.RLock()
+        self._changing = QuietLock()
         os.register_at_fork(  # in a child other threads' ends change something, at once
             before=self._changing.acquire,
             after_in_parent=self._changing.release,
