@@ -360,6 +360,16 @@ def test_a_linked_agent_wins(program: Path, folder: Path, option: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("path", ["shop", "libshop", "/nowhere/shop.so", "/nowhere/libshop", "/nowhere/libshop.so.1"])
+def test_a_file_that_is_called_otherwise_is_not_linked(program: Path, path: str) -> None:
+    """As HotSpot 17 has it: the name of a linked agent's file has both `lib` and `.so`."""
+    assert embedded(program, [f"-agentpath:{path}=0"]) == [
+        "Error occurred during initialization of VM",
+        f"Could not find agent library {path} in absolute path, with error: {path}: cannot open shared object file: "
+        "No such file or directory",
+    ]
+
+
 def test_a_linked_agent_s_own_functions_count_alone(program: Path, folder: Path) -> None:
     """What is linked as `shop` is no other agent; and it is loaded each time that it is named."""
     lines = embedded(program, ["-agentlib:shop", f"-agentpath:{folder}/libplain.so=0", "-agentlib:shop=0"])

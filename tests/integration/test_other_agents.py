@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 import pytest
 
@@ -158,3 +159,27 @@ def test_jdwp(version: int, said: str) -> None:
     assert status == 1
     assert any(said in line for line in lines)
     assert "program" not in lines
+
+
+@pytest.mark.parametrize("version", [17, 25])
+def test_instrument(version: int, tmp_path: Path) -> None:
+    """It reads a .jar by itself, and asks for a class of Java's then; what is no .jar it refuses."""
+    jdk = JDK.find(version)
+    path = None if jdk is None else jdk.home / "lib" / "libinstrument.so"
+    if jdk is None or path is None or not path.is_file():
+        pytest.skip(f"no JDK {version} with libinstrument.so")
+    libraries = {"LD_LIBRARY_PATH": os.pathsep.join((str(path.parent / "server"), str(path.parent)))}
+    jar = tmp_path / "agent.jar"
+    with ZipFile(jar, "w") as file:
+        file.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\nPremain-Class: shop.Agent\r\n\r\n")
+    status, lines = run(path, f"={jar}", "print('program')", libraries)
+    assert status == -6
+    assert lines[-1] == "FATAL ERROR in native method: processing of -javaagent failed, processJavaStart failed"
+    assert run(path, "=/nowhere.jar", "print('program')", libraries) == (
+        1,
+        [
+            "Error opening zip file or JAR manifest missing : /nowhere.jar",
+            "Error occurred during initialization of VM",
+            f"agent library failed to init: {path}",
+        ],
+    )

@@ -133,8 +133,9 @@ def agent_of(vm: Host, option: str) -> Agent:
 def find(vm: Host, kind: str, name: str, options: str | None) -> Agent:
     """The agent of this name: linked, or loaded as the option `kind` says. AgentError when there is none."""
     plain = name
-    if kind == "-agentpath":
-        plain = os.path.basename(name).removeprefix(PREFIX).removesuffix(SUFFIX)
+    if kind == "-agentpath":  # of libL.so it is L; a file that is called otherwise is never linked
+        file = os.path.basename(name)
+        plain = file[len(PREFIX) : -len(SUFFIX)] if file.startswith(PREFIX) and file.endswith(SUFFIX) else ""
     module = _find_linked(plain)
     if module is not None:
         return Agent(vm, name, options, module, plain)
