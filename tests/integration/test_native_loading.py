@@ -305,6 +305,51 @@ def test_vmscope_attach_loads_a_library(folder: Path, vm: Child) -> None:
     assert attach("=0") == (2, "", "vmscope: attach takes an agent, not '=0' (vmscope attach --help shows how)\n")
 
 
+def test_threads_that_load_the_first_agents_at_once(folder: Path) -> None:
+    """There is one JavaVM, and what each Agent_OnAttach asks of it is answered."""
+    code = f"""
+import sys, threading
+from vmscope import tool
+sys.setswitchinterval(1e-6)
+gate = threading.Barrier(8)
+def load():
+    gate.wait()
+    tool.load_agent({str(folder / "libplain.so")!r}, "0")
+threads = [threading.Thread(target=load) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("Agent_OnLoad was not called for", len(tool.vm().environments))
+"""
+    command = [sys.executable, "-m", "vmscope", "run", "-c", code]
+    status, lines = run(command)
+    assert status == 0
+    assert sorted(lines) == [
+        *["Agent_OnAttach 0"] * 8,
+        "Agent_OnLoad was not called for 8",
+        *["Agent_OnUnload (no options)"] * 8,
+    ]
+
+
+def test_agents_that_came_and_went_cost_the_next_nothing(folder: Path) -> None:
+    """Their environments are disposed of; nobody is told of changes any more on their behalf."""
+    code = f"""
+import vmscope
+from vmscope import tool
+from vmscope.tool.jni.machine import machine
+for options in ["0", "5"] * 50:
+    try:
+        tool.unload_agent(tool.load_agent({str(folder / "libplain.so")!r}, options))
+    except vmscope.VMScopeError as error:
+        assert "failed to init" in str(error)
+print("Agent_OnLoad:", len(machine(tool.vm(), "nobody")._in_use))
+"""
+    status, lines = run([sys.executable, "-m", "vmscope", "run", "-c", code])
+    each = ["Agent_OnAttach 0", "Agent_OnUnload (no options)", "Agent_OnAttach 5"]
+    assert (status, lines) == (0, [*each * 50, "Agent_OnLoad: 0"])
+
+
 # -- linked into the program ----------------------------------------------------------------------
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Invocation(Group):
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self._ids: dict[tuple[Klass, str, str, bool], int] = {}
+        # by the class's id(), which stays its own, as the target keeps it: a class may have a hash of its own, or none
+        self._ids: dict[tuple[int, str, str, bool], tuple[int, Target]] = {}
         self._targets: dict[int, Target] = {}
 
     def get_method_id(self, klass: Klass, name: int, signature: int) -> int:
@@ -40,13 +41,13 @@ class Invocation(Group):
             which = "static method" if static else "method"
             raise AttributeError(f"{names.class_name(klass)} has no {which} {called}{written}")
         target, method = found
-        key = target.owner, called, written, static
+        key = id(target.owner), called, written, static
         known = self._ids.get(key)
         if known is None:
-            known = self.jni.method_id(method) if target.canonical else self.jni.new_method_id(method)
-            self._ids[key] = known
-            self._targets[known] = target
-        return known
+            number = self.jni.method_id(method) if target.canonical else self.jni.new_method_id(method)
+            self._targets[number] = target  # before another thread can be given it
+            known = self._ids.setdefault(key, (number, target))
+        return known[0]
 
     def target(self, method: int) -> Target:
         """What an id means. One that came with an event is what its code is the code of."""
@@ -143,7 +144,7 @@ class Invocation(Group):
         """Without `__init__`. TypeError, as InstantiationException, for what makes no objects."""
         if not anatomy.is_a(klass, type):
             raise TypeError(f"{names.class_name(klass)} is a module")
-        made = java.CONSTRUCTORS.get(klass)
+        made = java.of_class(java.CONSTRUCTORS, klass)
         new: Any = klass.__new__
         return made() if made is not None else new(klass)
 

@@ -19,8 +19,10 @@ from vmscope.tool.threads import Thread, ThreadGroup
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     Klass = type | ModuleType
+    T = TypeVar("T")
 
 
 # -- Object ---------------------------------------------------------------------------------------
@@ -358,3 +360,8 @@ STATIC: dict[type, dict[str, Callable[..., object]]] = {
 
 # What makes an object, where that is not a call of the class
 CONSTRUCTORS: dict[type, Callable[..., object]] = {Thread: thread_new, ThreadGroup: group_new, str: string_new}
+
+
+def of_class(table: dict[type, T], klass: object) -> T | None:
+    """What a table has for a class. Not by its hash, which may be the program's own, or missing."""
+    return next((entry for each, entry in table.items() if each is klass), None)

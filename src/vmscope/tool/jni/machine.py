@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _thread import get_ident
 from contextlib import contextmanager
+from itertools import count
 
 from vmscope import native
 from vmscope.errors import AgentError
@@ -51,13 +52,15 @@ class Machine:
         self.jni = jni
         self.java_vm = jni.start(self)
         self._calls: dict[int, Call] = calls_of(self)
-        self._environments: dict[Environment, int] = {}
+        self._environments: dict[Environment, int] = {}  # and the addresses of their blocks, which are never freed
+        self._in_use: dict[Environment, int] = {}  # those that have not been disposed of
+        self._phase = host.phase
         self._loading: dict[int, AgentVM] = {}  # agents that are being loaded, by the thread that does it
-        self._homes: dict[
-            str | None, AgentVM | None
-        ] = {}  # all that were, by the file of their code, unless it has two
-        self._field_ids: dict[tuple[Class, str], int] = {}
-        self._fields: list[tuple[Class, str]] = []
+        # all that were, by the file of their code; None where it has two
+        self._homes: dict[str | None, AgentVM | None] = {}
+        self._field_ids: dict[tuple[int, str], int] = {}  # by the class's id(): it never goes
+        self._fields: dict[int, tuple[Class, str]] = {}
+        self._numbers = count(1)
         interface = Interface(self)
         self.jni_call = interface.call
         self.jni_types = interface.types
@@ -70,9 +73,15 @@ class Machine:
         host.add_mechanism(self)
 
     def update(self, host: Host) -> None:
-        """Tells the environments' blocks what has changed: their functions in C look there."""
-        for environment, address in self._environments.items():
-            self.jni.update(address, environment.phase(), environment.held, environment.disposed)
+        """Tells the environments' blocks what has changed: their functions in C look there. For one that was disposed
+        of only the VM's phase changes."""
+        which = self._in_use if host.phase == self._phase else self._environments
+        self._phase = host.phase
+        for environment, address in which.copy().items():  # other threads make some meanwhile
+            disposed = environment.disposed
+            self.jni.update(address, environment.phase(), environment.held, disposed)
+            if disposed:
+                self._in_use.pop(environment, None)
 
     @contextmanager
     def loading(self, agent: AgentVM, entry: int) -> Iterator[None]:
@@ -182,22 +191,23 @@ class Machine:
         """Of the jvmtiEnv that stands for an environment."""
         known = self._environments.get(environment)
         if known is None:
-            known = self._environments[environment] = self.jni.environment(environment)
+            known = self._environments[environment] = self._in_use[environment] = self.jni.environment(environment)
             self.update(self.host)
         return known
 
     def field_id(self, klass: Class, name: str) -> int:
         """The same each time. It is no address: a foreign one is found out."""
-        known = self._field_ids.get((klass, name))
+        key = (id(klass), name)
+        known = self._field_ids.get(key)
         if known is None:
-            self._fields.append((klass, name))
-            known = self._field_ids[klass, name] = len(self._fields) << 3 | 6
+            number = next(self._numbers) << 3 | 6
+            self._fields[number] = klass, name  # before another thread can be given it
+            known = self._field_ids.setdefault(key, number)
         return known
 
     def field(self, number: int) -> tuple[Class, str] | None:
         """What a field id names; None for what is none."""
-        place = number >> 3
-        return self._fields[place - 1] if number & 7 == 6 and 0 < place <= len(self._fields) else None
+        return self._fields.get(number)
 
 
 _machine: Machine | None = None
@@ -206,8 +216,9 @@ _machine: Machine | None = None
 def machine(host: Host, agent: str) -> Machine:
     """This process's. AgentError, which names the agent that needs it, where there can be none."""
     global _machine
-    if _machine is None:
-        if not hasattr(native, "load_jni"):
-            raise AgentError(agent, "native agents need vmscope's C part, and a Python with a GIL")
-        _machine = Machine(host, native.load_jni())
-    return _machine
+    if not hasattr(native, "load_jni"):
+        raise AgentError(agent, "native agents need vmscope's C part, and a Python with a GIL")
+    with host.lock:  # several threads may load agents
+        if _machine is None:
+            _machine = Machine(host, native.load_jni())
+        return _machine

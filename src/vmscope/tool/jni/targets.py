@@ -78,7 +78,7 @@ def constructor(target: Target) -> tuple[Target, Method] | None:
     klass = target.owner
     if target.static or not anatomy.is_a(klass, type):
         return None
-    made = java.CONSTRUCTORS.get(klass)
+    made = java.of_class(java.CONSTRUCTORS, klass)
     if made is not None:
         target.java = made
         return target, method_of(made)
@@ -118,7 +118,7 @@ def of_java(target: Target) -> tuple[Target, Method] | None:
     klass = target.owner
     table = java.STATIC if target.static else java.METHODS
     for base in anatomy.mro(klass) if anatomy.is_a(klass, type) else ():
-        function = table.get(base, {}).get(target.name)
+        function = (java.of_class(table, base) or {}).get(target.name)
         if function is not None:
             if isinstance(function, FunctionType) and not takes(function, len(target.letters), not target.static):
                 return None

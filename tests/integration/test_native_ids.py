@@ -1,0 +1,91 @@
+"""Ids of methods and fields: the same for all who ask, whoever asks first, and whatever the class makes of equality."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.c_agents import build
+
+ASKERS, NAMES = 8, 150
+MODULE = f"""
+import sys
+
+class Kind(type):
+    def __eq__(self, other):
+        return True  # and so no hash
+
+class Goods(metaclass=Kind):
+    {"; ".join(f"field{i} = {i}" for i in range(NAMES))}
+    @staticmethod
+    def plain(): return 7
+
+class Other(metaclass=Kind):
+    field0 = 1000
+
+{"".join(f"def method{i}(self): return {i}" + chr(10) for i in range(NAMES))}
+for number in range({NAMES}):
+    setattr(Goods, f"method{{number}}", globals()[f"method{{number}}"])
+    setattr(Other, f"method{{number}}", globals()[f"method{{number}}"])
+sys.setswitchinterval(1e-6)
+"""
+AGENT = rf"""
+enum {{ ASKERS = {ASKERS}, NAMES = {NAMES} }};
+static jfieldID fields[ASKERS][NAMES];
+static jmethodID methods[ASKERS][NAMES];
+static jclass goods;
+
+static void *ask(void *place) {{
+    int asker = (int)(intptr_t)place;
+    JNIEnv *jni;
+    if ((*vm)->AttachCurrentThread(vm, (void **)&jni, NULL) != JNI_OK) {{
+        return NULL;
+    }}
+    for (int i = 0; i < NAMES; i++) {{
+        char name[32];
+        snprintf(name, sizeof name, "field%d", i);
+        fields[asker][i] = (*jni)->GetStaticFieldID(jni, goods, name, "I");
+        snprintf(name, sizeof name, "method%d", i);
+        methods[asker][i] = (*jni)->GetMethodID(jni, goods, name, "()I");
+    }}
+    (*vm)->DetachCurrentThread(vm);
+    return NULL;
+}}
+
+static void JNICALL death(jvmtiEnv *jvmti UNUSED, JNIEnv *jni) {{
+    pthread_t threads[ASKERS];
+    goods = (*jni)->NewGlobalRef(jni, (*jni)->FindClass(jni, "goods/Goods"));
+    jclass other = (*jni)->FindClass(jni, "goods/Other");
+    for (int i = 0; i < ASKERS; i++) {{
+        threads[i] = spawn(ask, (void *)(intptr_t)i);
+    }}
+    for (int i = 0; i < ASKERS; i++) {{
+        pthread_join(threads[i], NULL);
+    }}
+    int same = 0, right = 0;
+    jobject object = (*jni)->AllocObject(jni, goods);
+    for (int i = 0; i < NAMES; i++) {{
+        for (int asker = 0; asker < ASKERS; asker++) {{
+            same += fields[asker][i] != NULL && fields[asker][i] == fields[0][i];
+            same += methods[asker][i] != NULL && methods[asker][i] == methods[0][i];
+        }}
+        right += (*jni)->GetStaticIntField(jni, goods, fields[0][i]) == i;
+        right += (*jni)->CallIntMethod(jni, object, methods[0][i]) == i;
+    }}
+    jfieldID field = (*jni)->GetStaticFieldID(jni, other, "field0", "I");
+    SAY("ids", same, right, field != fields[0][0], (*jni)->GetStaticIntField(jni, other, field));
+}}
+
+static int begin(char *options UNUSED) {{
+    jvmtiEventCallbacks callbacks = {{.VMDeath = death}};
+    (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
+    return (*ti)->SetEventNotificationMode(ti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL);
+}}
+"""
+
+
+def test_eight_threads_are_given_the_same_ids(tmp_path: Path) -> None:
+    (tmp_path / "goods.py").write_text(MODULE)
+    agent = build(AGENT, tmp_path)
+    run = agent.python("import goods", env={"PYTHONPATH": str(tmp_path)}, before=("-Xcheck:jni",))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == f"ids: {2 * ASKERS * NAMES} {2 * NAMES} 1 1000\n"
