@@ -96,7 +96,7 @@ def definition(function: Function) -> list[str]:
     named = list(zip(handed, letters, strict=True))
     declared = "".join(f", {kind}{'' if kind.endswith('*') else ' '}{letter}" for (_, kind), letter in named)
     values = ", ".join(f"{{.{field} = {'(void *)' * (field == 'l')}{letter}}}" for (field, _), letter in named)
-    kinds = "".join("p" if field == "l" else field for field, _ in handed)
+    kinds = "".join(field for field, _ in handed)
     given = f'{len(handed)}, {"values" if handed else "NULL"}, "{kinds}"'
     return [
         f"static int32_t /* {function.name} */",

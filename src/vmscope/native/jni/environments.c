@@ -36,25 +36,6 @@ jni_enter(Environment *environment, int slot, int needs_thread)
     return unattached ? ERROR_UNATTACHED : ERROR_NONE;
 }
 
-static PyObject *
-argument(const Value *value, char kind)
-{
-    switch (kind) {
-    case 'p':
-        return PyLong_FromVoidPtr(value->l);
-    case 'z':
-        return PyLong_FromLong(value->z);
-    case 'i':
-        return PyLong_FromLong(value->i);
-    case 'j':
-        return PyLong_FromLongLong(value->j);
-    case 'f':
-        return PyFloat_FromDouble(value->f);
-    default:
-        return PyFloat_FromDouble(value->d);
-    }
-}
-
 int32_t
 jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds)
 {
@@ -67,15 +48,7 @@ jni_forward(Environment *environment, int slot, int count, const Value *argument
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* the program's, where this came in the middle of its raising */
     jni_tidy();
-    PyObject *tuple = PyTuple_New(count);
-    for (int i = 0; tuple != NULL && i < count; i++) {
-        PyObject *each = argument(&arguments[i], kinds[i]);
-        if (each == NULL) {
-            Py_CLEAR(tuple);
-        } else {
-            PyTuple_SET_ITEM(tuple, i, each);
-        }
-    }
+    PyObject *tuple = jni_arguments(count, arguments, kinds);
     PyObject *answer =
         tuple == NULL ? NULL : PyObject_CallMethod(jni_machine, "function", "OiO", environment->environment, slot, tuple);
     if (answer != NULL) {

@@ -105,7 +105,7 @@ static Global *
 global_at(uintptr_t bits)
 {
     uint32_t place = (uint32_t)bits >> 2;
-    if (bits >> 48 || place >= global_count) {
+    if (bits >> 48 || !(bits & 3) || place >= global_count) { /* a free place is of the kind 0 */
         return NULL;
     }
     Global *global = &globals[place];
@@ -331,9 +331,9 @@ jni_types(const void *id)
         return method == NULL ? NULL : method->types;
     }
     PyObject *given = PyObject_CallMethod(jni_machine, "jni_types", "N", PyLong_FromVoidPtr((void *)id));
-    const char *text = given == NULL ? NULL : PyUnicode_AsUTF8(given);
-    char *types = text == NULL || strlen(text) > MOST_TYPES ? NULL : strdup(text);
-    if (types == NULL && !PyErr_Occurred()) {
+    const char *text = given == NULL || given == Py_None ? NULL : PyUnicode_AsUTF8(given);
+    char *types = text == NULL ? NULL : strdup(text);
+    if (text != NULL && types == NULL) {
         PyErr_NoMemory();
     }
     Py_XDECREF(given);

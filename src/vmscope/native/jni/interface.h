@@ -150,9 +150,13 @@ jni_known_method_id(PyObject *code)
     return NULL;
 }
 PyObject *jni_method(const void *id); /* borrowed; NULL for what is none */
-/* The types of the arguments that JNI calls it with, a letter each; NULL for no id, or with an exception set. */
+/* The types of the arguments that JNI calls it with, a letter each, at most MOST_TYPES; NULL for what cannot be called,
+ * or with an exception set. */
 #define MOST_TYPES 255
 const char *jni_types(const void *id);
+
+/* C's arguments for a function in Python: each stands where its kind says, the member of a Value. With the GIL. */
+PyObject *jni_arguments(int count, const Value *values, const char *kinds); /* memory.c */
 
 /* -- environments (environments.c) ---------------------------------------------------------------- */
 
@@ -172,8 +176,7 @@ typedef struct {
 /* The checks that every function begins with, in HotSpot's order: phase, thread, disposal, capability. 0 or the error.
  * Few functions need no thread that is attached: those for memory, raw monitors, storage and time. */
 int jni_enter(Environment *environment, int slot, int needs_thread);
-/* Checks, and calls the function in Python: machine.function(environment, slot, arguments). Each argument stands where
- * its kind says: p pointer, i jint, j jlong, z jboolean, f jfloat, d jdouble. */
+/* Checks, and calls the function in Python: machine.function(environment, slot, arguments). */
 int32_t jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds);
 
 extern PyObject *jni_machine; /* what serves calls, set by start(); NULL before */

@@ -46,31 +46,6 @@ jni_raised(Native *native)
     jni_set_pending(native, jni_fetch());
 }
 
-static PyObject *
-argument(const Value *value, char kind)
-{
-    switch (kind) {
-    case 'z':
-        return PyLong_FromLong(value->z);
-    case 'b':
-        return PyLong_FromLong(value->b);
-    case 'c':
-        return PyLong_FromLong(value->c);
-    case 's':
-        return PyLong_FromLong(value->s);
-    case 'i':
-        return PyLong_FromLong(value->i);
-    case 'j':
-        return PyLong_FromLongLong(value->j);
-    case 'f':
-        return PyFloat_FromDouble(value->f);
-    case 'd':
-        return PyFloat_FromDouble(value->d);
-    default:
-        return PyLong_FromVoidPtr(value->l);
-    }
-}
-
 /* What came from Python, which has seen to it that it is in its type's range. */
 static Value
 result_of(PyObject *object, char kind)
@@ -114,15 +89,7 @@ static Value
 call(Native *native, int slot, char kind, int count, const Value *arguments, const char *kinds)
 {
     Value value = {.j = 0};
-    PyObject *tuple = PyTuple_New(count);
-    for (int i = 0; tuple != NULL && i < count; i++) {
-        PyObject *each = argument(&arguments[i], kinds[i]);
-        if (each == NULL) {
-            Py_CLEAR(tuple);
-        } else {
-            PyTuple_SET_ITEM(tuple, i, each);
-        }
-    }
+    PyObject *tuple = jni_arguments(count, arguments, kinds);
     PyObject *result = tuple == NULL ? NULL : PyObject_CallMethod(jni_machine, "jni_call", "iO", slot, tuple);
     if (result != NULL) {
         value = result_of(result, kind);
@@ -188,15 +155,20 @@ jni_call_list(const void *given, int slot, char result, int count, const Value *
 {
     Value value = {.j = 0};
     JNI_BEGIN(given, slot)
-    const char *types = jni_types(arguments[count - 1].l); /* NULL: no method, as the function itself will find */
     Value values[MOST_TYPES], all[4];
-    if (types != NULL) {
-        take(types, list, values);
-    }
-    PyErr_Clear();
     memcpy(all, arguments, (size_t)count * sizeof *all);
     all[count].l = values;
-    value = call(entry.native, slot, result, count + 1, all, "llll");
+    const char *types = jni_types(arguments[count - 1].l);
+    if (types != NULL) {
+        take(types, list, values);
+    } else {
+        all[count].l = NULL; /* no method, as the function itself will find */
+    }
+    if (PyErr_Occurred()) {
+        jni_raised(entry.native);
+    } else {
+        value = call(entry.native, slot, result, count + 1, all, "llll");
+    }
     JNI_END
     return value;
 }

@@ -4,658 +4,658 @@ static int32_t /* SetEventNotificationMode */
 slot_2(Environment *environment, int32_t a, int32_t b, const void *c)
 {
     const Value values[] = {{.i = a}, {.i = b}, {.l = (void *)c}};
-    return jni_forward(environment, 2, 3, values, "iip");
+    return jni_forward(environment, 2, 3, values, "iil");
 }
 
 static int32_t /* GetAllModules */
 slot_3(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 3, 2, values, "pp");
+    return jni_forward(environment, 3, 2, values, "ll");
 }
 
 static int32_t /* GetAllThreads */
 slot_4(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 4, 2, values, "pp");
+    return jni_forward(environment, 4, 2, values, "ll");
 }
 
 static int32_t /* SuspendThread */
 slot_5(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 5, 1, values, "p");
+    return jni_forward(environment, 5, 1, values, "l");
 }
 
 static int32_t /* ResumeThread */
 slot_6(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 6, 1, values, "p");
+    return jni_forward(environment, 6, 1, values, "l");
 }
 
 static int32_t /* StopThread */
 slot_7(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 7, 2, values, "pp");
+    return jni_forward(environment, 7, 2, values, "ll");
 }
 
 static int32_t /* InterruptThread */
 slot_8(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 8, 1, values, "p");
+    return jni_forward(environment, 8, 1, values, "l");
 }
 
 static int32_t /* GetThreadInfo */
 slot_9(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 9, 2, values, "pp");
+    return jni_forward(environment, 9, 2, values, "ll");
 }
 
 static int32_t /* GetOwnedMonitorInfo */
 slot_10(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 10, 3, values, "ppp");
+    return jni_forward(environment, 10, 3, values, "lll");
 }
 
 static int32_t /* GetCurrentContendedMonitor */
 slot_11(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 11, 2, values, "pp");
+    return jni_forward(environment, 11, 2, values, "ll");
 }
 
 static int32_t /* RunAgentThread */
 slot_12(Environment *environment, const void *a, const void *b, const void *c, int32_t d)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.i = d}};
-    return jni_forward(environment, 12, 4, values, "pppi");
+    return jni_forward(environment, 12, 4, values, "llli");
 }
 
 static int32_t /* GetTopThreadGroups */
 slot_13(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 13, 2, values, "pp");
+    return jni_forward(environment, 13, 2, values, "ll");
 }
 
 static int32_t /* GetThreadGroupInfo */
 slot_14(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 14, 2, values, "pp");
+    return jni_forward(environment, 14, 2, values, "ll");
 }
 
 static int32_t /* GetThreadGroupChildren */
 slot_15(Environment *environment, const void *a, const void *b, const void *c, const void *d, const void *e)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}, {.l = (void *)e}};
-    return jni_forward(environment, 15, 5, values, "ppppp");
+    return jni_forward(environment, 15, 5, values, "lllll");
 }
 
 static int32_t /* GetFrameCount */
 slot_16(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 16, 2, values, "pp");
+    return jni_forward(environment, 16, 2, values, "ll");
 }
 
 static int32_t /* GetThreadState */
 slot_17(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 17, 2, values, "pp");
+    return jni_forward(environment, 17, 2, values, "ll");
 }
 
 static int32_t /* GetCurrentThread */
 slot_18(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 18, 1, values, "p");
+    return jni_forward(environment, 18, 1, values, "l");
 }
 
 static int32_t /* GetFrameLocation */
 slot_19(Environment *environment, const void *a, int32_t b, const void *c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.l = (void *)c}, {.l = (void *)d}};
-    return jni_forward(environment, 19, 4, values, "pipp");
+    return jni_forward(environment, 19, 4, values, "lill");
 }
 
 static int32_t /* NotifyFramePop */
 slot_20(Environment *environment, const void *a, int32_t b)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}};
-    return jni_forward(environment, 20, 2, values, "pi");
+    return jni_forward(environment, 20, 2, values, "li");
 }
 
 static int32_t /* GetLocalObject */
 slot_21(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
-    return jni_forward(environment, 21, 4, values, "piip");
+    return jni_forward(environment, 21, 4, values, "liil");
 }
 
 static int32_t /* GetLocalInt */
 slot_22(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
-    return jni_forward(environment, 22, 4, values, "piip");
+    return jni_forward(environment, 22, 4, values, "liil");
 }
 
 static int32_t /* GetLocalLong */
 slot_23(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
-    return jni_forward(environment, 23, 4, values, "piip");
+    return jni_forward(environment, 23, 4, values, "liil");
 }
 
 static int32_t /* GetLocalFloat */
 slot_24(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
-    return jni_forward(environment, 24, 4, values, "piip");
+    return jni_forward(environment, 24, 4, values, "liil");
 }
 
 static int32_t /* GetLocalDouble */
 slot_25(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
-    return jni_forward(environment, 25, 4, values, "piip");
+    return jni_forward(environment, 25, 4, values, "liil");
 }
 
 static int32_t /* SetLocalObject */
 slot_26(Environment *environment, const void *a, int32_t b, int32_t c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}};
-    return jni_forward(environment, 26, 4, values, "piip");
+    return jni_forward(environment, 26, 4, values, "liil");
 }
 
 static int32_t /* SetLocalInt */
 slot_27(Environment *environment, const void *a, int32_t b, int32_t c, int32_t d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.i = d}};
-    return jni_forward(environment, 27, 4, values, "piii");
+    return jni_forward(environment, 27, 4, values, "liii");
 }
 
 static int32_t /* SetLocalLong */
 slot_28(Environment *environment, const void *a, int32_t b, int32_t c, int64_t d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.j = d}};
-    return jni_forward(environment, 28, 4, values, "piij");
+    return jni_forward(environment, 28, 4, values, "liij");
 }
 
 static int32_t /* SetLocalFloat */
 slot_29(Environment *environment, const void *a, int32_t b, int32_t c, float d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.f = d}};
-    return jni_forward(environment, 29, 4, values, "piif");
+    return jni_forward(environment, 29, 4, values, "liif");
 }
 
 static int32_t /* SetLocalDouble */
 slot_30(Environment *environment, const void *a, int32_t b, int32_t c, double d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.d = d}};
-    return jni_forward(environment, 30, 4, values, "piid");
+    return jni_forward(environment, 30, 4, values, "liid");
 }
 
 static int32_t /* SetBreakpoint */
 slot_38(Environment *environment, const void *a, int64_t b)
 {
     const Value values[] = {{.l = (void *)a}, {.j = b}};
-    return jni_forward(environment, 38, 2, values, "pj");
+    return jni_forward(environment, 38, 2, values, "lj");
 }
 
 static int32_t /* ClearBreakpoint */
 slot_39(Environment *environment, const void *a, int64_t b)
 {
     const Value values[] = {{.l = (void *)a}, {.j = b}};
-    return jni_forward(environment, 39, 2, values, "pj");
+    return jni_forward(environment, 39, 2, values, "lj");
 }
 
 static int32_t /* GetNamedModule */
 slot_40(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 40, 3, values, "ppp");
+    return jni_forward(environment, 40, 3, values, "lll");
 }
 
 static int32_t /* SetFieldAccessWatch */
 slot_41(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 41, 2, values, "pp");
+    return jni_forward(environment, 41, 2, values, "ll");
 }
 
 static int32_t /* ClearFieldAccessWatch */
 slot_42(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 42, 2, values, "pp");
+    return jni_forward(environment, 42, 2, values, "ll");
 }
 
 static int32_t /* SetFieldModificationWatch */
 slot_43(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 43, 2, values, "pp");
+    return jni_forward(environment, 43, 2, values, "ll");
 }
 
 static int32_t /* ClearFieldModificationWatch */
 slot_44(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 44, 2, values, "pp");
+    return jni_forward(environment, 44, 2, values, "ll");
 }
 
 static int32_t /* IsModifiableClass */
 slot_45(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 45, 2, values, "pp");
+    return jni_forward(environment, 45, 2, values, "ll");
 }
 
 static int32_t /* GetClassSignature */
 slot_48(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 48, 3, values, "ppp");
+    return jni_forward(environment, 48, 3, values, "lll");
 }
 
 static int32_t /* GetClassStatus */
 slot_49(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 49, 2, values, "pp");
+    return jni_forward(environment, 49, 2, values, "ll");
 }
 
 static int32_t /* GetSourceFileName */
 slot_50(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 50, 2, values, "pp");
+    return jni_forward(environment, 50, 2, values, "ll");
 }
 
 static int32_t /* GetClassModifiers */
 slot_51(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 51, 2, values, "pp");
+    return jni_forward(environment, 51, 2, values, "ll");
 }
 
 static int32_t /* GetClassMethods */
 slot_52(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 52, 3, values, "ppp");
+    return jni_forward(environment, 52, 3, values, "lll");
 }
 
 static int32_t /* GetClassFields */
 slot_53(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 53, 3, values, "ppp");
+    return jni_forward(environment, 53, 3, values, "lll");
 }
 
 static int32_t /* GetImplementedInterfaces */
 slot_54(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 54, 3, values, "ppp");
+    return jni_forward(environment, 54, 3, values, "lll");
 }
 
 static int32_t /* IsInterface */
 slot_55(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 55, 2, values, "pp");
+    return jni_forward(environment, 55, 2, values, "ll");
 }
 
 static int32_t /* IsArrayClass */
 slot_56(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 56, 2, values, "pp");
+    return jni_forward(environment, 56, 2, values, "ll");
 }
 
 static int32_t /* GetClassLoader */
 slot_57(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 57, 2, values, "pp");
+    return jni_forward(environment, 57, 2, values, "ll");
 }
 
 static int32_t /* GetObjectHashCode */
 slot_58(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 58, 2, values, "pp");
+    return jni_forward(environment, 58, 2, values, "ll");
 }
 
 static int32_t /* GetObjectMonitorUsage */
 slot_59(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 59, 2, values, "pp");
+    return jni_forward(environment, 59, 2, values, "ll");
 }
 
 static int32_t /* GetFieldName */
 slot_60(Environment *environment, const void *a, const void *b, const void *c, const void *d, const void *e)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}, {.l = (void *)e}};
-    return jni_forward(environment, 60, 5, values, "ppppp");
+    return jni_forward(environment, 60, 5, values, "lllll");
 }
 
 static int32_t /* GetFieldDeclaringClass */
 slot_61(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 61, 3, values, "ppp");
+    return jni_forward(environment, 61, 3, values, "lll");
 }
 
 static int32_t /* GetFieldModifiers */
 slot_62(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 62, 3, values, "ppp");
+    return jni_forward(environment, 62, 3, values, "lll");
 }
 
 static int32_t /* IsFieldSynthetic */
 slot_63(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 63, 3, values, "ppp");
+    return jni_forward(environment, 63, 3, values, "lll");
 }
 
 static int32_t /* GetMethodName */
 slot_64(Environment *environment, const void *a, const void *b, const void *c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}};
-    return jni_forward(environment, 64, 4, values, "pppp");
+    return jni_forward(environment, 64, 4, values, "llll");
 }
 
 static int32_t /* GetMethodDeclaringClass */
 slot_65(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 65, 2, values, "pp");
+    return jni_forward(environment, 65, 2, values, "ll");
 }
 
 static int32_t /* GetMethodModifiers */
 slot_66(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 66, 2, values, "pp");
+    return jni_forward(environment, 66, 2, values, "ll");
 }
 
 static int32_t /* ClearAllFramePops */
 slot_67(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 67, 1, values, "p");
+    return jni_forward(environment, 67, 1, values, "l");
 }
 
 static int32_t /* GetMaxLocals */
 slot_68(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 68, 2, values, "pp");
+    return jni_forward(environment, 68, 2, values, "ll");
 }
 
 static int32_t /* GetArgumentsSize */
 slot_69(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 69, 2, values, "pp");
+    return jni_forward(environment, 69, 2, values, "ll");
 }
 
 static int32_t /* GetLineNumberTable */
 slot_70(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 70, 3, values, "ppp");
+    return jni_forward(environment, 70, 3, values, "lll");
 }
 
 static int32_t /* GetMethodLocation */
 slot_71(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 71, 3, values, "ppp");
+    return jni_forward(environment, 71, 3, values, "lll");
 }
 
 static int32_t /* GetLocalVariableTable */
 slot_72(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 72, 3, values, "ppp");
+    return jni_forward(environment, 72, 3, values, "lll");
 }
 
 static int32_t /* SetNativeMethodPrefix */
 slot_73(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 73, 1, values, "p");
+    return jni_forward(environment, 73, 1, values, "l");
 }
 
 static int32_t /* SetNativeMethodPrefixes */
 slot_74(Environment *environment, int32_t a, const void *b)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}};
-    return jni_forward(environment, 74, 2, values, "ip");
+    return jni_forward(environment, 74, 2, values, "il");
 }
 
 static int32_t /* GetBytecodes */
 slot_75(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 75, 3, values, "ppp");
+    return jni_forward(environment, 75, 3, values, "lll");
 }
 
 static int32_t /* IsMethodNative */
 slot_76(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 76, 2, values, "pp");
+    return jni_forward(environment, 76, 2, values, "ll");
 }
 
 static int32_t /* IsMethodSynthetic */
 slot_77(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 77, 2, values, "pp");
+    return jni_forward(environment, 77, 2, values, "ll");
 }
 
 static int32_t /* GetLoadedClasses */
 slot_78(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 78, 2, values, "pp");
+    return jni_forward(environment, 78, 2, values, "ll");
 }
 
 static int32_t /* GetClassLoaderClasses */
 slot_79(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 79, 3, values, "ppp");
+    return jni_forward(environment, 79, 3, values, "lll");
 }
 
 static int32_t /* PopFrame */
 slot_80(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 80, 1, values, "p");
+    return jni_forward(environment, 80, 1, values, "l");
 }
 
 static int32_t /* ForceEarlyReturnObject */
 slot_81(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 81, 2, values, "pp");
+    return jni_forward(environment, 81, 2, values, "ll");
 }
 
 static int32_t /* ForceEarlyReturnInt */
 slot_82(Environment *environment, const void *a, int32_t b)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}};
-    return jni_forward(environment, 82, 2, values, "pi");
+    return jni_forward(environment, 82, 2, values, "li");
 }
 
 static int32_t /* ForceEarlyReturnLong */
 slot_83(Environment *environment, const void *a, int64_t b)
 {
     const Value values[] = {{.l = (void *)a}, {.j = b}};
-    return jni_forward(environment, 83, 2, values, "pj");
+    return jni_forward(environment, 83, 2, values, "lj");
 }
 
 static int32_t /* ForceEarlyReturnFloat */
 slot_84(Environment *environment, const void *a, float b)
 {
     const Value values[] = {{.l = (void *)a}, {.f = b}};
-    return jni_forward(environment, 84, 2, values, "pf");
+    return jni_forward(environment, 84, 2, values, "lf");
 }
 
 static int32_t /* ForceEarlyReturnDouble */
 slot_85(Environment *environment, const void *a, double b)
 {
     const Value values[] = {{.l = (void *)a}, {.d = b}};
-    return jni_forward(environment, 85, 2, values, "pd");
+    return jni_forward(environment, 85, 2, values, "ld");
 }
 
 static int32_t /* ForceEarlyReturnVoid */
 slot_86(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 86, 1, values, "p");
+    return jni_forward(environment, 86, 1, values, "l");
 }
 
 static int32_t /* RedefineClasses */
 slot_87(Environment *environment, int32_t a, const void *b)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}};
-    return jni_forward(environment, 87, 2, values, "ip");
+    return jni_forward(environment, 87, 2, values, "il");
 }
 
 static int32_t /* GetSourceDebugExtension */
 slot_90(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 90, 2, values, "pp");
+    return jni_forward(environment, 90, 2, values, "ll");
 }
 
 static int32_t /* IsMethodObsolete */
 slot_91(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 91, 2, values, "pp");
+    return jni_forward(environment, 91, 2, values, "ll");
 }
 
 static int32_t /* SuspendThreadList */
 slot_92(Environment *environment, int32_t a, const void *b, const void *c)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 92, 3, values, "ipp");
+    return jni_forward(environment, 92, 3, values, "ill");
 }
 
 static int32_t /* ResumeThreadList */
 slot_93(Environment *environment, int32_t a, const void *b, const void *c)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 93, 3, values, "ipp");
+    return jni_forward(environment, 93, 3, values, "ill");
 }
 
 static int32_t /* AddModuleReads */
 slot_94(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 94, 2, values, "pp");
+    return jni_forward(environment, 94, 2, values, "ll");
 }
 
 static int32_t /* AddModuleExports */
 slot_95(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 95, 3, values, "ppp");
+    return jni_forward(environment, 95, 3, values, "lll");
 }
 
 static int32_t /* AddModuleOpens */
 slot_96(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 96, 3, values, "ppp");
+    return jni_forward(environment, 96, 3, values, "lll");
 }
 
 static int32_t /* AddModuleUses */
 slot_97(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 97, 2, values, "pp");
+    return jni_forward(environment, 97, 2, values, "ll");
 }
 
 static int32_t /* AddModuleProvides */
 slot_98(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 98, 3, values, "ppp");
+    return jni_forward(environment, 98, 3, values, "lll");
 }
 
 static int32_t /* IsModifiableModule */
 slot_99(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 99, 2, values, "pp");
+    return jni_forward(environment, 99, 2, values, "ll");
 }
 
 static int32_t /* GetAllStackTraces */
 slot_100(Environment *environment, int32_t a, const void *b, const void *c)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 100, 3, values, "ipp");
+    return jni_forward(environment, 100, 3, values, "ill");
 }
 
 static int32_t /* GetThreadListStackTraces */
 slot_101(Environment *environment, int32_t a, const void *b, int32_t c, const void *d)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}, {.i = c}, {.l = (void *)d}};
-    return jni_forward(environment, 101, 4, values, "ipip");
+    return jni_forward(environment, 101, 4, values, "ilil");
 }
 
 static int32_t /* GetThreadLocalStorage */
 slot_102(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 102, 2, values, "pp");
+    return jni_forward(environment, 102, 2, values, "ll");
 }
 
 static int32_t /* SetThreadLocalStorage */
 slot_103(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 103, 2, values, "pp");
+    return jni_forward(environment, 103, 2, values, "ll");
 }
 
 static int32_t /* GetStackTrace */
 slot_104(Environment *environment, const void *a, int32_t b, int32_t c, const void *d, const void *e)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.i = c}, {.l = (void *)d}, {.l = (void *)e}};
-    return jni_forward(environment, 104, 5, values, "piipp");
+    return jni_forward(environment, 104, 5, values, "liill");
 }
 
 static int32_t /* GetTag */
 slot_106(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 106, 2, values, "pp");
+    return jni_forward(environment, 106, 2, values, "ll");
 }
 
 static int32_t /* SetTag */
 slot_107(Environment *environment, const void *a, int64_t b)
 {
     const Value values[] = {{.l = (void *)a}, {.j = b}};
-    return jni_forward(environment, 107, 2, values, "pj");
+    return jni_forward(environment, 107, 2, values, "lj");
 }
 
 static int32_t /* ForceGarbageCollection */
@@ -668,70 +668,70 @@ static int32_t /* IterateOverObjectsReachableFromObject */
 slot_109(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 109, 3, values, "ppp");
+    return jni_forward(environment, 109, 3, values, "lll");
 }
 
 static int32_t /* IterateOverReachableObjects */
 slot_110(Environment *environment, const void *a, const void *b, const void *c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}};
-    return jni_forward(environment, 110, 4, values, "pppp");
+    return jni_forward(environment, 110, 4, values, "llll");
 }
 
 static int32_t /* IterateOverHeap */
 slot_111(Environment *environment, int32_t a, const void *b, const void *c)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 111, 3, values, "ipp");
+    return jni_forward(environment, 111, 3, values, "ill");
 }
 
 static int32_t /* IterateOverInstancesOfClass */
 slot_112(Environment *environment, const void *a, int32_t b, const void *c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.l = (void *)c}, {.l = (void *)d}};
-    return jni_forward(environment, 112, 4, values, "pipp");
+    return jni_forward(environment, 112, 4, values, "lill");
 }
 
 static int32_t /* GetObjectsWithTags */
 slot_114(Environment *environment, int32_t a, const void *b, const void *c, const void *d, const void *e)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}, {.l = (void *)e}};
-    return jni_forward(environment, 114, 5, values, "ipppp");
+    return jni_forward(environment, 114, 5, values, "illll");
 }
 
 static int32_t /* FollowReferences */
 slot_115(Environment *environment, int32_t a, const void *b, const void *c, const void *d, const void *e)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}, {.l = (void *)e}};
-    return jni_forward(environment, 115, 5, values, "ipppp");
+    return jni_forward(environment, 115, 5, values, "illll");
 }
 
 static int32_t /* IterateThroughHeap */
 slot_116(Environment *environment, int32_t a, const void *b, const void *c, const void *d)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}};
-    return jni_forward(environment, 116, 4, values, "ippp");
+    return jni_forward(environment, 116, 4, values, "illl");
 }
 
 static int32_t /* SuspendAllVirtualThreads */
 slot_118(Environment *environment, int32_t a, const void *b)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}};
-    return jni_forward(environment, 118, 2, values, "ip");
+    return jni_forward(environment, 118, 2, values, "il");
 }
 
 static int32_t /* ResumeAllVirtualThreads */
 slot_119(Environment *environment, int32_t a, const void *b)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}};
-    return jni_forward(environment, 119, 2, values, "ip");
+    return jni_forward(environment, 119, 2, values, "il");
 }
 
 static int32_t /* SetEventCallbacks */
 slot_122(Environment *environment, const void *a, int32_t b)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}};
-    return jni_forward(environment, 122, 2, values, "pi");
+    return jni_forward(environment, 122, 2, values, "li");
 }
 
 static int32_t /* GenerateEvents */
@@ -745,21 +745,21 @@ static int32_t /* GetExtensionFunctions */
 slot_124(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 124, 2, values, "pp");
+    return jni_forward(environment, 124, 2, values, "ll");
 }
 
 static int32_t /* GetExtensionEvents */
 slot_125(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 125, 2, values, "pp");
+    return jni_forward(environment, 125, 2, values, "ll");
 }
 
 static int32_t /* SetExtensionEventCallback */
 slot_126(Environment *environment, int32_t a, const void *b)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}};
-    return jni_forward(environment, 126, 2, values, "ip");
+    return jni_forward(environment, 126, 2, values, "il");
 }
 
 static int32_t /* DisposeEnvironment */
@@ -772,98 +772,98 @@ static int32_t /* GetSystemProperties */
 slot_130(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 130, 2, values, "pp");
+    return jni_forward(environment, 130, 2, values, "ll");
 }
 
 static int32_t /* GetSystemProperty */
 slot_131(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 131, 2, values, "pp");
+    return jni_forward(environment, 131, 2, values, "ll");
 }
 
 static int32_t /* SetSystemProperty */
 slot_132(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 132, 2, values, "pp");
+    return jni_forward(environment, 132, 2, values, "ll");
 }
 
 static int32_t /* GetCurrentThreadCpuTimerInfo */
 slot_134(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 134, 1, values, "p");
+    return jni_forward(environment, 134, 1, values, "l");
 }
 
 static int32_t /* GetCurrentThreadCpuTime */
 slot_135(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 135, 1, values, "p");
+    return jni_forward(environment, 135, 1, values, "l");
 }
 
 static int32_t /* GetThreadCpuTimerInfo */
 slot_136(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 136, 1, values, "p");
+    return jni_forward(environment, 136, 1, values, "l");
 }
 
 static int32_t /* GetThreadCpuTime */
 slot_137(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 137, 2, values, "pp");
+    return jni_forward(environment, 137, 2, values, "ll");
 }
 
 static int32_t /* GetPotentialCapabilities */
 slot_140(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 140, 1, values, "p");
+    return jni_forward(environment, 140, 1, values, "l");
 }
 
 static int32_t /* AddCapabilities */
 slot_142(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 142, 1, values, "p");
+    return jni_forward(environment, 142, 1, values, "l");
 }
 
 static int32_t /* RelinquishCapabilities */
 slot_143(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 143, 1, values, "p");
+    return jni_forward(environment, 143, 1, values, "l");
 }
 
 static int32_t /* GetAvailableProcessors */
 slot_144(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 144, 1, values, "p");
+    return jni_forward(environment, 144, 1, values, "l");
 }
 
 static int32_t /* GetClassVersionNumbers */
 slot_145(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 145, 3, values, "ppp");
+    return jni_forward(environment, 145, 3, values, "lll");
 }
 
 static int32_t /* GetConstantPool */
 slot_146(Environment *environment, const void *a, const void *b, const void *c, const void *d)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}, {.l = (void *)d}};
-    return jni_forward(environment, 146, 4, values, "pppp");
+    return jni_forward(environment, 146, 4, values, "llll");
 }
 
 static int32_t /* AddToBootstrapClassLoaderSearch */
 slot_149(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 149, 1, values, "p");
+    return jni_forward(environment, 149, 1, values, "l");
 }
 
 static int32_t /* SetVerboseFlag */
@@ -877,35 +877,35 @@ static int32_t /* AddToSystemClassLoaderSearch */
 slot_151(Environment *environment, const void *a)
 {
     const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 151, 1, values, "p");
+    return jni_forward(environment, 151, 1, values, "l");
 }
 
 static int32_t /* RetransformClasses */
 slot_152(Environment *environment, int32_t a, const void *b)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}};
-    return jni_forward(environment, 152, 2, values, "ip");
+    return jni_forward(environment, 152, 2, values, "il");
 }
 
 static int32_t /* GetOwnedMonitorStackDepthInfo */
 slot_153(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 153, 3, values, "ppp");
+    return jni_forward(environment, 153, 3, values, "lll");
 }
 
 static int32_t /* GetObjectSize */
 slot_154(Environment *environment, const void *a, const void *b)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}};
-    return jni_forward(environment, 154, 2, values, "pp");
+    return jni_forward(environment, 154, 2, values, "ll");
 }
 
 static int32_t /* GetLocalInstance */
 slot_155(Environment *environment, const void *a, int32_t b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.i = b}, {.l = (void *)c}};
-    return jni_forward(environment, 155, 3, values, "pip");
+    return jni_forward(environment, 155, 3, values, "lil");
 }
 
 static int32_t /* SetHeapSamplingInterval */
@@ -919,14 +919,14 @@ static int32_t /* GetCapabilityHolders */
 slot_157(Environment *environment, int32_t a, const void *b, const void *c)
 {
     const Value values[] = {{.i = a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 157, 3, values, "ipp");
+    return jni_forward(environment, 157, 3, values, "ill");
 }
 
 static int32_t /* GetDerivedFlags */
 slot_158(Environment *environment, const void *a, const void *b, const void *c)
 {
     const Value values[] = {{.l = (void *)a}, {.l = (void *)b}, {.l = (void *)c}};
-    return jni_forward(environment, 158, 3, values, "ppp");
+    return jni_forward(environment, 158, 3, values, "lll");
 }
 
 const void *const jvmti_functions[JVMTI_SLOTS] = {

@@ -1,5 +1,47 @@
-/* Memory that agents and Python share by address: what the functions in Python read and write for C callers. */
+/* What goes between agents and the functions in Python: arguments as C has them, and memory by address. */
 #include "interface.h"
+
+static PyObject *
+argument(const Value *value, char kind)
+{
+    switch (kind) {
+    case 'z':
+        return PyLong_FromLong(value->z);
+    case 'b':
+        return PyLong_FromLong(value->b);
+    case 'c':
+        return PyLong_FromLong(value->c);
+    case 's':
+        return PyLong_FromLong(value->s);
+    case 'i':
+        return PyLong_FromLong(value->i);
+    case 'j':
+        return PyLong_FromLongLong(value->j);
+    case 'f':
+        return PyFloat_FromDouble(value->f);
+    case 'd':
+        return PyFloat_FromDouble(value->d);
+    default:
+        return PyLong_FromVoidPtr(value->l);
+    }
+}
+
+PyObject *
+jni_arguments(int count, const Value *values, const char *kinds)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple != NULL && i < count; i++) {
+        PyObject *each = argument(&values[i], kinds[i]);
+        if (each == NULL) {
+            Py_CLEAR(tuple);
+        } else {
+            PyTuple_SET_ITEM(tuple, i, each);
+        }
+    }
+    return tuple;
+}
+
+/* -- for Python ------------------------------------------------------------------------------------ */
 
 static PyObject *
 py_read(PyObject *Py_UNUSED(module), PyObject *arguments)

@@ -7,7 +7,7 @@ import sys
 
 from vmscope.tool import anatomy, threads
 from vmscope.tool.frames import is_own
-from vmscope.tool.jni import text
+from vmscope.tool.jni import names, text
 from vmscope.tool.jni.group import Group
 from vmscope.tool.jni.misuse import MisuseError
 
@@ -25,6 +25,8 @@ class Errors(Group):
         given = (text.decode(self.jni.text(message)),) if message else ()
         try:
             error = klass(*given)
+            if not anatomy.is_a(error, BaseException):
+                raise TypeError(f"{names.class_name(klass)} has made a {type(error).__name__}, which is no exception")
         except Exception as other:
             self.jni.throw(other)
             return ERROR

@@ -60,11 +60,17 @@ class Invocation(Group):
             found = targets.of_code(of)  # type: ignore[arg-type]
             if found is None:
                 raise MisuseError(AttributeError, f"{of!r} can only be called by an id of GetMethodID's")
+            if len(found.letters) > names.MOST_PARAMETERS:
+                raise MisuseError(TypeError, f"{found.name} has more than {names.MOST_PARAMETERS} parameters")
             self._targets[method] = found
         return found
 
-    def types(self, method: int) -> str:
-        return self.target(method).letters
+    def types(self, method: int) -> str | None:
+        """Of its parameters; None for what cannot be called, as the call itself will tell."""
+        try:
+            return self.target(method).letters
+        except MisuseError:
+            return None
 
     # -- calls ------------------------------------------------------------------------------------
 
