@@ -348,3 +348,29 @@ def test_threads_that_end_without_detaching_leave_nothing(tmp_path: Path) -> Non
         print(len(sys._current_frames()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 150_000)
     """
     assert build(MANY, tmp_path).lines(program) == ["1 True"]
+
+
+AGAIN = r"""
+static void *comes_and_goes(void *ignored UNUSED) {
+    JNIEnv *jni;
+    for (int i = 0; i < 2000; i++) {
+        (*vm)->AttachCurrentThread(vm, (void **)&jni, NULL);
+        (*vm)->DetachCurrentThread(vm);
+    }
+    return NULL;
+}
+
+static int begin(char *options UNUSED) {
+    pthread_join(spawn(comes_and_goes, NULL), NULL);
+    return 0;
+}
+"""
+
+
+def test_a_thread_that_is_attached_again_and_again_leaves_nothing(tmp_path: Path) -> None:
+    program = """
+        import gc
+        from vmscope.tool import Thread
+        print(sum(type(each) is Thread for each in gc.get_objects()) < 300)
+    """
+    assert build(AGAIN, tmp_path).lines(program) == ["True"]

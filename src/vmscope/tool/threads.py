@@ -100,6 +100,7 @@ class Thread:
     def begin(self) -> None:
         """Makes a Thread that was not started the calling thread's."""
         self.state, self.ident, self.native_id = native.thread_state(), _thread.get_ident(), _thread.get_native_id()
+        _make_room()
         _known[self.state] = self
         end: _End | None = getattr(_local, "end", None)
         if end is None:
@@ -187,11 +188,16 @@ def living() -> list[Thread]:
 
 
 def _of_state(state: int, ident: int, native_id: int | None) -> Thread:
+    _make_room()
+    return _known.setdefault(state, Thread(ident=ident, native_id=native_id, state=state))
+
+
+def _make_room() -> None:
+    """Before one more is known: looks for ended ones where there are many, seldom enough to cost nothing."""
     global _sweep_at
     if len(_known) >= _sweep_at:
         _sweep()
         _sweep_at = 2 * len(_known) + 64
-    return _known.setdefault(state, Thread(ident=ident, native_id=native_id, state=state))
 
 
 def _sweep() -> list[tuple[int, int, int, bool]]:
