@@ -32,6 +32,13 @@ __attribute__((noinline)) static void die(void) {
     say("alive");
 }
 
+__attribute__((constructor)) static void opened(void) {
+    how = getenv("OPENED");
+    if (how != NULL) {
+        die();
+    }
+}
+
 static void *thread(void *ignored UNUSED) {
     die();
     return NULL;
@@ -128,6 +135,18 @@ def test_a_crash_of_the_program_s_own_is_not_the_agent_s(agent: CAgent) -> None:
     assert (run.returncode, run.stderr) == (-signal.SIGSEGV, "")
     run = agent.python("import os, signal; os.kill(os.getpid(), signal.SIGABRT)", options="none-none")
     assert (run.returncode, run.stderr) == (-signal.SIGABRT, "")
+
+
+@pytest.mark.parametrize("how", STATUS)
+def test_in_a_constructor_of_the_library_s(agent: CAgent, tmp_path: Path, how: str) -> None:
+    """It is not known yet where its code is; but which file is being opened."""
+    saved = tmp_path / "saved"
+    options = ["-XX:+PerfDataSaveToFile", f"-XX:PerfDataSaveFile={saved}"]
+    run = agent.python("", before=tuple(options), env={"OPENED": how})
+    assert (run.returncode, run.stdout) == (-STATUS[how], "")
+    assert run.stderr.startswith(f"vmscope: {STATUS[how].name} ({STATUS[how]:#x}) at pc=0x")
+    assert run.stderr.endswith(", while the native agent is opened: C  [libagent.so]\n")
+    assert saved.stat().st_size
 
 
 @pytest.mark.parametrize("how", sorted(WITHIN))

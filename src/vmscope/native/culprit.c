@@ -27,6 +27,8 @@ typedef struct {
 } Code;
 
 static Code codes[MOST];
+/* The file's name of the library that this thread opens: its constructors run before it is known where its code is. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) const char *opening;
 
 /* -- when an agent is loaded ------------------------------------------------------------------------- */
 
@@ -57,6 +59,16 @@ add(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *wanted)
         }
     }
     return 1;
+}
+
+void
+vmscope_open_culprit(const char *path)
+{
+    const char *slash = path == NULL ? NULL : strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+    opening = name != NULL && strlen(name) < LONGEST_NAME ? name : NULL;
+    if (opening != NULL) {
+        vmscope_watch_culprits();
+    }
 }
 
 void
@@ -217,16 +229,20 @@ vmscope_name_culprit(int signum, const siginfo_t *info, const void *given)
     uintptr_t pc = pc_of(context);
     uintptr_t found = code_at(pc) != NULL ? pc : may_be_agent() ? caller(stack_of(context)) : 0;
     const Code *code = code_at(found);
-    if (code == NULL) {
+    if (code == NULL && opening == NULL) {
         return;
     }
     char line[256 + LONGEST_NAME], *at = put(put(line, "vmscope: "), name_of(signum));
     at = put(put_number(put(at, " ("), (uintptr_t)signum, 16), ") at pc=");
     at = put(put_number(at, pc, 16), ", pid=");
     at = put(put_number(at, (uintptr_t)getpid(), 10), ", tid=");
-    at = put(put_number(at, (uintptr_t)syscall(SYS_gettid), 10), found == pc ? ", in" : ", called from");
-    at = put(put(put(at, " the native agent: C  ["), code->name), "+");
-    at = put(put_number(at, found - code->base, 16), "]\n");
+    at = put_number(at, (uintptr_t)syscall(SYS_gettid), 10);
+    if (code == NULL) {
+        at = put(put(put(at, ", while the native agent is opened: C  ["), opening), "]\n");
+    } else {
+        at = put(put(at, found == pc ? ", in" : ", called from"), " the native agent: C  [");
+        at = put(put_number(put(put(at, code->name), "+"), found - code->base, 16), "]\n");
+    }
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&out, 1, READER_WAIT) == 1) {
         (void)!write(STDERR_FILENO, line, (size_t)(at - line));

@@ -6,6 +6,8 @@
 
 #include <signal.h>
 
+/* On the thread that opens it: the library at `path` is being opened; NULL: it has been. */
+void vmscope_open_culprit(const char *path);
 /* With the GIL: from now on the code of this library, as dlopen gave it, is an agent's. */
 void vmscope_add_culprit(void *library);
 /* With the GIL, after a library was closed: forgets those that are gone. */

@@ -21,12 +21,15 @@ py_open(PyObject *Py_UNUSED(module), PyObject *arguments)
     }
     void *library;
     const char *error = NULL;
+    const char *file = encoded == NULL ? NULL : PyBytes_AS_STRING(encoded);
+    vmscope_open_culprit(file);
     Py_BEGIN_ALLOW_THREADS /* its constructors are the agent's code */
-    library = dlopen(encoded == NULL ? NULL : PyBytes_AS_STRING(encoded), RTLD_LAZY);
+    library = dlopen(file, RTLD_LAZY);
     if (library == NULL) {
         error = dlerror();
     }
     Py_END_ALLOW_THREADS
+    vmscope_open_culprit(NULL);
     Py_XDECREF(encoded);
     if (library == NULL) {
         PyObject *words = PyUnicode_DecodeFSDefault(error == NULL ? "it cannot be loaded" : error); /* it has the path */
