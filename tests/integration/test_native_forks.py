@@ -136,8 +136,11 @@ static void *holds(void *arg UNUSED) {
 static void *then(void *arg UNUSED) {
     JNIEnv *jni;
     (*vm)->AttachCurrentThread(vm, (void **)&jni, NULL);
-    if ((*jni)->MonitorEnter(jni, thing) != 0 || (*jni)->MonitorExit(jni, thing) != 0) {
-        say("it is not free");
+    for (int i = 0; i < 2; i++) {
+        jobject each = i ? other : thing;
+        if ((*jni)->MonitorEnter(jni, each) != 0 || (*jni)->MonitorExit(jni, each) != 0) {
+            say("it is not free");
+        }
     }
     __atomic_store_n(&up, 2, __ATOMIC_SEQ_CST);
     return NULL;

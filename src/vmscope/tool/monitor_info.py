@@ -15,6 +15,23 @@ from vmscope.tool.frames import frames_of
 from vmscope.tool.thread_state import condition_wait
 from vmscope.tool.threads import Thread
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Entered(Protocol):
+        """Monitors that are no locks of Python's: any object may be one."""
+
+        def held(self, thread: Thread) -> list[object]:
+            """The objects that it has entered."""
+            ...
+
+        def holder(self, thing: object) -> tuple[Thread | None, int, list[Thread]] | None:
+            """Owner, how often it has it, who waits; None for what nobody has, or waits for."""
+            ...
+
+
+entered: list[Entered] = []  # JNI's, once there are native agents
 OWNER = re.compile(r"owner=(\d+) count=(\d+)")  # as an RLock says of itself
 
 
@@ -28,7 +45,7 @@ class MonitorUsage(NamedTuple):
 
 
 class MonitorStackDepth(NamedTuple):
-    """A lock, and the depth of the frame that took it: -1 where that has returned already."""
+    """A lock, and the depth of the frame that took it: -1 where that has returned, or JNI's MonitorEnter took it."""
 
     monitor: object
     stack_depth: int
@@ -42,7 +59,10 @@ class MonitorInfo(Base):
         CPython: what threading.Lock and threading.RLock have made since the capability was taken.
         Differs: locks made before, and those of _thread, are unknown.
         """
-        return [*self.host.locks.held(thread or threads.current())]
+        return self._held(thread or threads.current())
+
+    def _held(self, thread: Thread) -> list[object]:
+        return [*self.host.locks.held(thread), *(thing for monitors in entered for thing in monitors.held(thread))]
 
     @function
     def get_owned_monitor_stack_depth_info(self, thread: Thread | None = None) -> list[MonitorStackDepth]:
@@ -53,7 +73,7 @@ class MonitorInfo(Base):
         """
         thread = thread or threads.current()
         frames = [*frames_of(self.host, thread)]
-        return [MonitorStackDepth(lock, depth(lock, frames)) for lock in self.host.locks.held(thread)]
+        return [MonitorStackDepth(lock, depth(lock, frames)) for lock in self._held(thread)]
 
     @function
     def get_current_contended_monitor(self, thread: Thread | None = None) -> object:
@@ -74,12 +94,14 @@ class MonitorInfo(Base):
 can_get_owned_monitor_info or its like was taken; of other Locks only that somebody has it.
         """
         lock = getattr(object, "_lock", None) if is_condition(object) else object
-        owner, count, waiters = holder(lock)
+        owner, count, waiters = next(filter(None, (each.holder(object) for each in entered)), None) or holder(lock)
         return MonitorUsage(owner, count, waiters, waiting_for(object))
 
 
-def depth(lock: MonitorLock, frames: list[FrameType]) -> int:
-    """Where in a stack, the innermost first, the frame is that took the lock."""
+def depth(lock: object, frames: list[FrameType]) -> int:
+    """Where in a stack, the innermost first, the frame is that took the lock; -1 where no frame has."""
+    if not isinstance(lock, MonitorLock):
+        return -1
     return next((at for at, frame in enumerate(frames) if lock.taken_in(frame)), -1)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import _thread
 import os
 
-from vmscope.tool import threads
+from vmscope.tool import monitor_info, threads
 from vmscope.tool.jni.group import Group
 from vmscope.tool.quiet import QuietLock
 
@@ -19,14 +19,14 @@ ERROR = -1
 
 
 class _Monitor:
-    __slots__ = ("entered", "lock", "owner", "thing", "users")
+    __slots__ = ("entered", "lock", "owner", "thing", "waiters")
 
     def __init__(self, thing: object) -> None:
         self.thing = thing  # its id is not another's meanwhile
         self.lock = _thread.allocate_lock()
         self.owner: Thread | None = None
         self.entered = 0  # how often by its owner
-        self.users = 0  # who has it, or waits for it
+        self.waiters: list[Thread] = []  # to get it
 
 
 class Monitors(Group):
@@ -34,11 +34,12 @@ class Monitors(Group):
         super().__init__(machine)
         self._monitors: dict[int, _Monitor] = {}
         self._changing = QuietLock()
-        os.register_at_fork(  # in a child other threads' ends change something, at once
+        os.register_at_fork(  # in a child other threads' ends change something, at once, and before what is done here
             before=self._changing.acquire,
             after_in_parent=self._changing.release,
-            after_in_child=self._changing.release,
+            after_in_child=self._after_fork,
         )
+        monitor_info.entered.append(self)
 
     def monitor_enter(self, thing: object) -> int:
         own = threads.current()
@@ -47,13 +48,20 @@ class Monitors(Group):
             if monitor.owner is own:
                 monitor.entered += 1
                 return 0
-            monitor.users += 1
+            monitor.waiters.append(own)
+        before = own.contended, own.patient
         try:
-            monitor.lock.acquire()
+            if not monitor.lock.acquire(blocking=False):
+                own.contended, own.patient = thing, True
+                monitor.lock.acquire()
         except BaseException:
-            self._leave(monitor)
+            self._leave(monitor, own)
             raise
-        monitor.owner, monitor.entered = own, 1
+        finally:
+            own.contended, own.patient = before
+        with self._changing:
+            monitor.owner, monitor.entered = own, 1
+            monitor.waiters.remove(own)
         own.endings.add(self._give_up)
         return 0
 
@@ -69,6 +77,25 @@ class Monitors(Group):
         self.jni.throw(RuntimeError(f"MonitorExit: the monitor of {thing!r}: {why}"))
         return ERROR
 
+    def held(self, thread: Thread) -> list[object]:
+        """The objects whose monitors it has."""
+        with self._changing:
+            return [each.thing for each in self._monitors.values() if each.owner is thread]
+
+    def holder(self, thing: object) -> tuple[Thread | None, int, list[Thread]] | None:
+        """Who has an object's monitor, how often, and who waits for it; None where nobody does."""
+        with self._changing:
+            monitor = self._monitors.get(id(thing))
+            return None if monitor is None else (monitor.owner, monitor.entered, [*monitor.waiters])
+
+    def _after_fork(self) -> None:
+        """Other threads do not wait any more, nor will they note what they have just got."""
+        own = threads.current()
+        for monitor in [*self._monitors.values()]:
+            monitor.waiters = [each for each in monitor.waiters if each is own]
+            self._forget(monitor)
+        self._changing.release()
+
     def _give_up(self, thread: Thread) -> None:
         with self._changing:
             for monitor in [*self._monitors.values()]:
@@ -78,10 +105,13 @@ class Monitors(Group):
     def _abandon(self, monitor: _Monitor) -> None:
         monitor.owner, monitor.entered = None, 0
         monitor.lock.release()
-        self._leave(monitor)
+        self._forget(monitor)
 
-    def _leave(self, monitor: _Monitor) -> None:
+    def _leave(self, monitor: _Monitor, waiter: Thread) -> None:
         with self._changing:
-            monitor.users -= 1
-            if not monitor.users:
-                self._monitors.pop(id(monitor.thing), None)
+            monitor.waiters.remove(waiter)
+            self._forget(monitor)
+
+    def _forget(self, monitor: _Monitor) -> None:
+        if monitor.owner is None and not monitor.waiters:
+            self._monitors.pop(id(monitor.thing), None)
