@@ -14,13 +14,15 @@
 
 enum { TEXT = 512 };  // bytes: an option, a class's signature, a method's name
 
+// One call writes a line, so that those of several threads do not mix.
 __attribute__((format(printf, 1, 2))) static inline void say(const char *format, ...) {
+    char line[4 * TEXT];
     va_list arguments;
 
     va_start(arguments, format);
-    vprintf(format, arguments);
+    vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    putchar('\n');
+    puts(line);
     fflush(stdout);
 }
 
