@@ -20,6 +20,7 @@ from vmscope.native import (
     locks,
     mirror,
     picture,
+    quiet,
     slots,
     states,
     tally,
@@ -31,7 +32,7 @@ from vmscope.native import (
 
 _PARTS: tuple[types.ModuleType, ...] = (
     *(slots, histogram, thread, later, mirror, collector, dispatch),
-    *(gate, locks, states, picture, tally, tasks, tracked, census, dump, walk),
+    *(gate, locks, states, picture, quiet, tally, tasks, tracked, census, dump, walk),
     frames,
 )
 if sys.platform != "win32":

@@ -194,9 +194,10 @@ def test_what_callbacks_and_vmscope_make_is_not_told(vm: Host, env: Environment)
         vm.wanted()
         depth -= 1
 
+    kept: list[Made] = []
+
     def run() -> None:
-        kept = [Made() for _ in range(20)]
-        assert len(kept) == 20
+        kept.extend([Made() for _ in range(20)])  # the list goes, which has what has become whole told, if it was not
 
     during(env, EVERY, run, callback)
     assert deepest == 1

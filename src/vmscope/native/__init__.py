@@ -18,6 +18,7 @@ if _wanted:
 if "thread_states" not in globals():  # nor has an extension without the GIL
     from vmscope.native.gate import *  # noqa: F403
     from vmscope.native.locks import *  # noqa: F403
+    from vmscope.native.quiet import *  # noqa: F403
     from vmscope.native.states import *  # noqa: F403
 if "count_objects" not in globals():
     from vmscope.native.census import *  # noqa: F403

@@ -39,6 +39,7 @@ int vmscope_add_lockmap(PyObject *module);
 int vmscope_add_scan(PyObject *module);
 int vmscope_add_states(PyObject *module);
 int vmscope_add_gate(PyObject *module);
+int vmscope_add_quiet(PyObject *module);
 int vmscope_add_locks(PyObject *module);
 int vmscope_add_picture(PyObject *module);
 int vmscope_add_tasks(PyObject *module);

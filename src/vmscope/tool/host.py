@@ -19,7 +19,6 @@ from vmscope.tool.environment import Environment
 from vmscope.tool.errors import LONGEST, NotAttached, VersionNotOffered, shown
 from vmscope.tool.events import Event, bit
 from vmscope.tool.locks import Locks
-from vmscope.tool.quiet import QuietLock
 from vmscope.tool.suspension import Suspension
 from vmscope.tool.taken import taken
 from vmscope.tool.watches import Watches
@@ -59,7 +58,7 @@ class Host:
         self.phase = Phase.PRIMORDIAL
         self.started_early = False
         self._ended = False
-        self.lock = QuietLock()
+        self.lock = native.QuietLock()
         self._stale = False  # something has changed that the mechanisms do not know
         self._telling = False  # the thread that has the lock is telling them
         self._dropped: list[object] = []
@@ -191,7 +190,7 @@ class Host:
 
     def renew(self) -> None:
         """In a forked child: another thread may have been in the middle of a change."""
-        self.lock = QuietLock()
+        self.lock = native.QuietLock()
         self._telling = False
 
     def wanted(self) -> int:

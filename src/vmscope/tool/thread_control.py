@@ -14,7 +14,6 @@ from vmscope.tool.calls import function
 from vmscope.tool.errors import InvalidObject, InvalidPriority, InvalidThread, OutOfMemory, ThreadNotAlive, shown
 from vmscope.tool.events import Event
 from vmscope.tool.monitors import interrupters, wake
-from vmscope.tool.quiet import QuietLock
 from vmscope.tool.threads import Thread
 
 LOWEST, HIGHEST = 1, 10  # priorities
@@ -82,7 +81,7 @@ raises is logged.
     def _run_agent(
         self, thread: Thread, proc: Callable[..., object], argument: object, born: Callable[[], None]
     ) -> None:
-        with QuietLock():  # for which the one that starts it waits
+        with native.QuietLock():  # for which the one that starts it waits
             thread.begin()
         born()
         self.host.post(Event.THREAD_START, thread)

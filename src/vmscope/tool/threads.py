@@ -13,7 +13,6 @@ from itertools import count
 from weakref import ref
 
 from vmscope import native
-from vmscope.tool.quiet import QuietLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _names = count()
 _known: dict[int, Thread] = {}  # by thread state; one that has ended stays until its state is seen to be gone
 _sweep_at = 64  # so many known ones: ended ones are looked for
 NORMAL = 5  # the priority of every thread that was given none
-births = QuietLock()  # held while a thread that has its Thread already comes to life
+births = native.QuietLock()  # held while a thread that has its Thread already comes to life
 
 
 def new_name() -> str:
@@ -216,7 +215,7 @@ def _sweep() -> list[tuple[int, int, int, bool]]:
 def _after_fork() -> None:
     """In a child only the thread that forked goes on."""
     global births
-    births = QuietLock()
+    births = native.QuietLock()
     state = native.thread_state()
     for thread in [*_known.values()]:
         if thread.state == state:

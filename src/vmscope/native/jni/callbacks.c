@@ -309,23 +309,28 @@ call_postponed(Native *native)
     }
 }
 
-static PyObject *
-py_hold(PyObject *Py_UNUSED(module), PyObject *change)
+int
+jni_hold(void)
 {
-    long given = PyLong_AsLong(change);
+    if (jni_machine == NULL) {
+        return 0;
+    }
     Native *native = jni_native();
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
     if (native == NULL) {
-        return PyErr_NoMemory();
+        (void)PyErr_NoMemory();
+        return -1;
     }
-    if (given > 0) {
-        native->held++;
-    } else if (native->held > 0 && --native->held == 0) { /* 0: it was taken before anybody wanted to know */
+    native->held++;
+    return 0;
+}
+
+void
+jni_let_go(void)
+{
+    Native *native = jni_here;
+    if (native != NULL && native->held > 0 && --native->held == 0) { /* 0: it was taken before there were agents */
         call_postponed(native);
     }
-    Py_RETURN_NONE;
 }
 
 static PyObject *callback_call(PyObject *object, PyObject *const *arguments, size_t flags, PyObject *names);
@@ -482,7 +487,6 @@ py_callback(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 static PyMethodDef functions[] = {
-    {"hold", py_hold, METH_O, "hold(change): 1 when this thread takes a lock of ours, -1 when it has given it back."},
     {"callback", py_callback, METH_VARARGS, "callback(environment, event, function): callable as the event's row says."},
     {NULL, NULL, 0, NULL},
 };

@@ -95,6 +95,9 @@ PyObject *jni_fetch(void);
 /* With the GIL, and an exception set, which no agent can be told of: it goes, unless a signal's handler has raised it,
  * for the program, which came in the middle of what the agent asked for. That is put aside. */
 void jni_swallow(void);
+/* With the GIL, before this thread takes a lock of ours (0, or -1 with MemoryError) and after it has given it back. */
+int jni_hold(void);
+void jni_let_go(void);
 /* With the GIL, after an agent's function: 0, or -1 with what was put aside raised again. */
 int jni_raise_aside(Native *native);
 /* Those that an agent opens itself; it can close none but its own: whether there was one. */

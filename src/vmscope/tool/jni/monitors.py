@@ -6,9 +6,9 @@ from __future__ import annotations
 import _thread
 import os
 
+from vmscope import native
 from vmscope.tool import monitor_info, threads
 from vmscope.tool.jni.group import Group
-from vmscope.tool.quiet import QuietLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Monitors(Group):
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
         self._monitors: dict[int, _Monitor] = {}
-        self._changing = QuietLock()
+        self._changing = native.QuietLock()
         os.register_at_fork(  # in a child other threads' ends change something, at once, and before what is done here
             before=self._changing.acquire,
             after_in_parent=self._changing.release,

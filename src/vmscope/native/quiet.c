@@ -1,0 +1,121 @@
+/* Locks of the tool interface's, and what may not come while a thread has one: a native agent's callback of the
+ * collector, or of an object that is freed, which waits for another thread, and that thread for the lock.
+ *
+ * In C, so that what a signal's handler raises leaves no lock taken and no thread held. */
+#include "native.h"
+#ifndef Py_GIL_DISABLED
+#include "jni/interface.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *lock; /* an RLock */
+    PyObject *acquire;
+    PyObject *release;
+} QuietLock;
+
+static PyObject *
+quiet_acquire(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    QuietLock *self = (QuietLock *)object;
+    if (jni_hold() < 0) {
+        return NULL;
+    }
+    PyObject *taken = PyObject_CallMethodNoArgs(self->lock, self->acquire);
+    if (taken == NULL) { /* what a handler raised while this thread waited */
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        jni_let_go();
+        PyErr_Restore(type, value, trace);
+    }
+    return taken;
+}
+
+static PyObject *
+quiet_release(PyObject *object, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
+{
+    QuietLock *self = (QuietLock *)object;
+    PyObject *done = PyObject_CallMethodNoArgs(self->lock, self->release);
+    if (done != NULL) {
+        jni_let_go();
+    }
+    return done;
+}
+
+static PyObject *
+quiet_is_owned(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    return PyObject_CallMethod(((QuietLock *)object)->lock, "_is_owned", NULL);
+}
+
+static PyObject *
+quiet_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
+{
+    if (!PyArg_ParseTuple(args, "")) {
+        return NULL;
+    }
+    QuietLock *self = (QuietLock *)type->tp_alloc(type, 0);
+    PyObject *module = self == NULL ? NULL : PyImport_ImportModule("_thread");
+    if (module == NULL) {
+        Py_XDECREF(self);
+        return NULL;
+    }
+    self->lock = PyObject_CallMethod(module, "RLock", NULL);
+    self->acquire = PyUnicode_InternFromString("acquire");
+    self->release = PyUnicode_InternFromString("release");
+    Py_DECREF(module);
+    if (self->lock == NULL || self->acquire == NULL || self->release == NULL) {
+        Py_CLEAR(self);
+    }
+    return (PyObject *)self;
+}
+
+static void
+quiet_dealloc(PyObject *object)
+{
+    QuietLock *self = (QuietLock *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(self->lock);
+    Py_XDECREF(self->acquire);
+    Py_XDECREF(self->release);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef quiet_methods[] = {
+    {"acquire", quiet_acquire, METH_NOARGS, "acquire($self, /)\n--\n\nWaits for it; its owner has it once more."},
+    {"release", (PyCFunction)(void (*)(void))quiet_release, METH_FASTCALL, "release($self, /)\n--\n\nOnce."},
+    {"__enter__", quiet_acquire, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)(void (*)(void))quiet_release, METH_FASTCALL, NULL},
+    {"_is_owned", quiet_is_owned, METH_NOARGS, "_is_owned($self, /)\n--\n\nWhether this thread has it."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot quiet_slots[] = {
+    {Py_tp_doc, "QuietLock()\n--\n\nA lock that its owner may take again. While a thread has one, native agents' "
+                "callbacks of the collector and of freed objects are postponed on it."},
+    {Py_tp_new, quiet_new},
+    {Py_tp_dealloc, quiet_dealloc},
+    {Py_tp_methods, quiet_methods},
+    {0, NULL},
+};
+
+static PyType_Spec quiet_spec = {
+    .name = "vmscope.native.QuietLock",
+    .basicsize = sizeof(QuietLock),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = quiet_slots,
+};
+#endif
+
+int
+vmscope_add_quiet(PyObject *module)
+{
+#ifdef Py_GIL_DISABLED /* the twin: there are no native agents */
+    (void)module;
+    return 0;
+#else
+    PyTypeObject *type = vmscope_add_type(module, &quiet_spec, NULL);
+    Py_XDECREF(type);
+    return type == NULL ? -1 : 0;
+#endif
+}
