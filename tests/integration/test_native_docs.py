@@ -27,7 +27,7 @@ def test_the_first_agent(tmp_path: Path) -> None:
     build, run = (line.removeprefix("$ ") for line in blocks["console"].splitlines() if line.startswith("$"))
     expected = [line for line in blocks["console"].splitlines() if not line.startswith("$")]
     jdk = full_jdk(17)
-    variables = {**os.environ, "JAVA_HOME": str(jdk.home)}
+    variables = {**os.environ, "JAVA_HOME": str(jdk.home), "PYTHONUNBUFFERED": "1"}  # as on a terminal
     build = build.replace("cc ", f"{compiler()} ", 1)
     subprocess.run(build, shell=True, check=True, cwd=tmp_path, env=variables, timeout=PATIENCE)
     run = run.replace("vmscope ", f"{sys.executable} -m vmscope ", 1)

@@ -206,7 +206,7 @@ static void look(JNIEnv *env) {
 
 def test_fatal_error_ends_the_process_with_its_words(tmp_path: Path) -> None:
     agent = build(BEGINNING + FATAL, tmp_path)
-    run = agent.python("print('program')")
+    run = agent.python("print('program', flush=True)")
     assert run.returncode == -signal.SIGABRT
     assert run.stdout.splitlines() == ["program", "before"]
     assert run.stderr.splitlines()[0] == "FATAL ERROR in native method: no way é on"
