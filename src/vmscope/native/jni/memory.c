@@ -122,11 +122,13 @@ py_view(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyObject *
 py_address(PyObject *Py_UNUSED(module), PyObject *view)
 {
-    if (!PyMemoryView_Check(view)) {
-        PyErr_SetString(PyExc_TypeError, "a memoryview");
+    Py_buffer buffer; /* of one that was released there is none */
+    if (PyObject_GetBuffer(view, &buffer, PyBUF_FULL_RO) < 0) {
         return NULL;
     }
-    return PyLong_FromVoidPtr(PyMemoryView_GET_BUFFER(view)->buf);
+    PyObject *address = PyLong_FromVoidPtr(buffer.buf);
+    PyBuffer_Release(&buffer);
+    return address;
 }
 
 static PyMethodDef functions[] = {
@@ -136,7 +138,7 @@ static PyMethodDef functions[] = {
     {"allocate", py_allocate, METH_O, "allocate(bytes) -> int: a copy of them, which Deallocate frees."},
     {"free", py_free, METH_O, "free(address)"},
     {"view", py_view, METH_VARARGS, "view(address, size) -> memoryview: of what is the caller's."},
-    {"address", py_address, METH_O, "address(memoryview) -> int: of its first byte."},
+    {"address", py_address, METH_O, "address(memoryview) -> int: of its first byte; ValueError for one that was released."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -52,25 +52,26 @@ class Arrays(Group):
 
     def get_array_elements(self, letter: str, given: object, is_copy: int) -> int:
         view = memory(letter, given)
-        return self.lend(view.tobytes() or b"\0", given, is_copy)
+        return self.lend(view.tobytes(), given, is_copy)
 
     def release_array_elements(self, letter: str, given: object, address: int, mode: int) -> None:
         self._release(memory(letter, given), given, address, mode)
 
     def get_primitive_array_critical(self, given: object, is_copy: int) -> int:
-        return self.lend(any_memory(given).tobytes() or b"\0", given, is_copy)
+        return self.lend(any_memory(given).tobytes(), given, is_copy)
 
     def release_primitive_array_critical(self, given: object, address: int, mode: int) -> None:
         self._release(any_memory(given), given, address, mode)
 
     def _release(self, view: memoryview, given: object, address: int, mode: int) -> None:
-        if self.lent(address) is not given:
+        thing, size = self.lent(address)
+        if thing is not given:
             raise MisuseError(ValueError, f"{address:#x} was given out for another array")
         if mode not in (0, COMMIT, ABORT):
             raise MisuseError(ValueError, f"{mode} is no mode")
         try:
             if mode != ABORT:
-                put(view, self.jni.read(address, view.nbytes))
+                put(view, self.jni.read(address, min(size, view.nbytes)))
         finally:
             if mode != COMMIT:
                 self.take_back(address)
@@ -120,8 +121,8 @@ def part(view: memoryview, start: int, size: int) -> memoryview:
 
 
 def put(view: memoryview, data: bytes) -> None:
-    """TypeError where it cannot be changed and would be."""
+    """Changes what it begins with. TypeError where it cannot be changed and would be."""
     if not view.readonly:
-        view.cast("B")[:] = data
-    elif view.tobytes() != data:
+        view.cast("B")[: len(data)] = data
+    elif not view.tobytes().startswith(data):
         raise TypeError("its elements cannot be changed")

@@ -15,12 +15,12 @@ class Group:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.jni = machine.jni
-        self._lent: dict[int, object] = {}  # what memory was given out for, by its address
+        self._lent: dict[int, tuple[object, int]] = {}  # what memory was given out for, and how much, by its address
 
     def lend(self, data: bytes, thing: object, is_copy: int) -> int:
         """A copy of it that an agent gives back: its address. It says so where `is_copy` is one."""
         address = self.jni.allocate(data)
-        self._lent[address] = thing
+        self._lent[address] = thing, len(data)
         self.tell_copy(is_copy)
         return address
 
@@ -28,8 +28,8 @@ class Group:
         if is_copy:
             self.jni.write(is_copy, b"\1")
 
-    def lent(self, address: int) -> object:
-        """What it was given out for."""
+    def lent(self, address: int) -> tuple[object, int]:
+        """What it was given out for, and how many bytes it has: what has been given out may have grown since."""
         try:
             return self._lent[address]
         except KeyError:
