@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,30 @@ def test_a_signal_ends_the_vm_at_once_where_there_is_no_agent(work: str, tmp_pat
     with Child(command) as child:
         path = child.readline()
         assert os.path.exists(path)
+        os.kill(child.pid, signal.SIGTERM)
+        assert child.process.wait(PATIENCE) == -signal.SIGTERM
+        assert not os.path.exists(path)
+        assert vm(f"file:{saved}").values()["sun.rt.javaCommand"] == "-c"
+
+
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="a handler in Python waits")
+def test_a_second_signal_ends_what_does_not_come_back_from_c(folder: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "region"
+    program = """
+import ctypes, threading
+import vmscope
+mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
+threading.Timer(0.3, print, [vmscope.status().path], {"flush": True}).start()
+lock(mutex), lock(mutex)
+"""
+    options = [f"-XX:PerfDataSaveFile={saved}", "-pyagent:loud"]
+    with Child([sys.executable, "-m", "vmscope", "run", *options, "-c", program], cwd=folder) as child:
+        while not (path := child.readline()).startswith("/"):
+            assert path, "it has ended"
+        for number in (signal.SIGTERM, signal.SIGHUP):  # at the same time, as some managers send them
+            os.kill(child.pid, number)
+        time.sleep(1.1)
+        assert child.process.poll() is None, "an agent may want to hear of the end"
         os.kill(child.pid, signal.SIGTERM)
         assert child.process.wait(PATIENCE) == -signal.SIGTERM
         assert not os.path.exists(path)

@@ -3,9 +3,11 @@
  * Python does not notice that they are taken: signal.getsignal says SIG_DFL as before. While there is no more to end
  * than the region, the handler does that itself, at once, whatever the main thread is at. Once agents may want to hear
  * of the end, Python code has to run: then the handler trips another signal, the relay, which has a handler in
- * Python. */
+ * Python. That waits for the main thread; where that is in C code that does not return, whoever asks again, later, is not
+ * kept waiting. */
 #define _GNU_SOURCE
 #include "native.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,14 +15,18 @@
 static const int taken[] = {SIGTERM, SIGHUP};
 #define TAKEN (sizeof taken / sizeof *taken)
 
+#define PATIENCE INT64_C(1000000000) /* ns after the first: a service manager may send both signals in one go */
+
 static volatile sig_atomic_t relay, relaying, received;
+static _Atomic int64_t asked; /* when the relay was tripped first; 0: it was not */
 
 static void
 on_end(int signum)
 {
     int saved_errno = errno;
     received = signum;
-    if (relaying) {
+    int64_t now = vmscope_now(), first = 0;
+    if (relaying && (atomic_compare_exchange_strong(&asked, &first, now) || now - first < PATIENCE)) {
         (void)PyErr_SetInterruptEx(relay);
     } else {
         vmscope_end_region();
