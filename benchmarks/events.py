@@ -114,7 +114,7 @@ def loop() -> Sample:
     return call(lambda: hot(5_000), 5)()
 
 
-def added(name: str, subject: Series, base: Series, without: Series, limit: float) -> Figure:
+def added(name: str, subject: Series, base: Series, without: Series, limit: float | None) -> Figure:
     """The cost that each adds to a run with neither: its median is taken from both."""
 
     def beyond(series: Series) -> Series:
