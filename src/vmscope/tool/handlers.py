@@ -26,7 +26,7 @@ BEFORE_STAR = frozenset(("COPY", "BUILD_LIST", "SWAP"))  # how `except*` begins
 # what needs no `except`: the end of an iterator or of what is awaited, an `async for`, a `throw()` into an `await`
 ENDS = frozenset(opmap[name] for name in ("FOR_ITER", "SEND"))
 SWALLOWED: dict[str, type[BaseException]] = {"END_ASYNC_FOR": StopAsyncIteration, "CLEANUP_THROW": StopIteration}
-SWALLOWING = ENDS | {opmap[name] for name in SWALLOWED}
+SWALLOWING = ENDS | {opmap[name] for name in SWALLOWED if name in opmap}  # 3.11 has not all of them
 STATEMENT = opmap["RAISE_VARARGS"]
 GENERATORS = 0x20 | 0x80 | 0x100 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR
 

@@ -25,6 +25,7 @@ from vmscope.tool.watches import Watches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     from vmscope.tool.agents import Agent
@@ -74,6 +75,7 @@ class Host:
         self.locks = Locks()
         self.sampling_interval = SAMPLING_INTERVAL
         self._mechanisms: list[Mechanism] = []
+        self.endings: list[Callable[[], object]] = []  # called last
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
         """A new environment; `agent` is its name in messages. VersionNotOffered, IllegalArgument for a name that is no
@@ -146,6 +148,8 @@ class Host:
                 agent.unload()
             for environment in self.environments:
                 environment.tags.clear()  # what dies from now on is nobody's any more
+            for ending in self.endings:
+                ending()
 
     def taken(self) -> dict[int, str]:
         """What tools outside of the interface have taken: sets of capabilities that need it, and who has it."""

@@ -1,7 +1,8 @@
 /* Taking and giving away the GIL on threads that run an agent's code.
  *
  * A thread that asks for the GIL while the interpreter ends never gets it: CPython ends such a thread by pthread_exit,
- * which would unwind an agent's frames; those of C++ may end the process. So there it stays, until the process ends. */
+ * which would unwind an agent's frames; those of C++ may end the process. So there it stays, until the process ends.
+ * One that asks when the interpreter has gone would find nothing there: so before that the way in is closed. */
 #ifndef VMSCOPE_JNI_GIL_H
 #define VMSCOPE_JNI_GIL_H
 
@@ -9,6 +10,9 @@
 
 #include <pthread.h>
 #include <unistd.h>
+
+/* PyGILState_Ensure, while the way in is open. */
+PyGILState_STATE jni_ensure(void);
 
 static inline void
 jni_stay(void *Py_UNUSED(ignored))
@@ -55,7 +59,7 @@ jni_take_gil(PyThreadState *state)
     {                                                                                                                  \
         PyGILState_STATE gil;                                                                                          \
         pthread_cleanup_push(jni_stay, NULL);                                                                          \
-        gil = PyGILState_Ensure();
+        gil = jni_ensure();
 
 #define JNI_WITHOUT_GIL                                                                                                \
     PyGILState_Release(gil);                                                                                           \

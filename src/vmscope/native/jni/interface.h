@@ -95,6 +95,8 @@ PyObject *jni_fetch(void);
 /* With the GIL, and an exception set, which no agent can be told of: it goes, unless a signal's handler has raised it,
  * for the program, which came in the middle of what the agent asked for. That is put aside. */
 void jni_swallow(void);
+/* Whether Python is about to go, for all threads but the one that ends it. */
+int jni_closed(void);
 /* With the GIL, before this thread takes a lock of ours (0, or -1 with MemoryError) and after it has given it back. */
 int jni_hold(void);
 void jni_let_go(void);
@@ -191,6 +193,7 @@ extern const void *const *jni_java_vm; /* a JavaVM: a pointer to the table */
 void jni_report(const char *format, ...); /* with the GIL, as PyErr_Format: goes to machine.report(text) */
 
 /* Each part's functions of the module; 0, or -1 with an exception set. */
+int jni_add_threads(PyObject *module);
 int jni_add_handles(PyObject *module);
 int jni_add_environments(PyObject *module);
 int jni_add_callbacks(PyObject *module);

@@ -54,7 +54,7 @@ attach_thread(void **environment, const AttachArguments *arguments, int daemon)
     if (native == NULL) {
         return JNI_ENOMEM;
     }
-    if (!Py_IsInitialized() || native->without_python) {
+    if (!Py_IsInitialized() || jni_closed() || native->without_python) {
         return JNI_ERR;
     }
     if (PyGILState_GetThisThreadState() == NULL) {
@@ -62,7 +62,7 @@ attach_thread(void **environment, const AttachArguments *arguments, int daemon)
             return JNI_ENOMEM;
         }
         pthread_cleanup_push(jni_stay, NULL);
-        (void)PyGILState_Ensure();
+        (void)jni_ensure();
         jni_tidy();
         native->state = PyThreadState_Get();
         attached(native, arguments, daemon);

@@ -1,5 +1,6 @@
 /* What each OS thread has as its JNIEnv, and the frames of its local references. */
 #include "interface.h"
+#include "gil.h"
 
 #include <pthread.h>
 
@@ -11,6 +12,8 @@ static pthread_key_t ending;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int have_key;
 static _Atomic uint16_t last_number;
+static _Atomic int entering, closed; /* threads that are about to have the GIL; whether more may come */
+static pthread_t closer;             /* who may all the same */
 
 /* Threads that ended with something of Python's: whoever has the GIL next lets go of it. */
 static _Atomic(Native *) orphans;
@@ -89,6 +92,7 @@ static void
 after_fork(void)
 {
     atomic_store(&orphans, NULL);
+    atomic_store(&entering, 0);
 }
 
 static void
@@ -130,10 +134,58 @@ jni_attached(void)
     }
 #if PY_VERSION_HEX < 0x030C0000 /* later that is the state that runs, or ran last, on this thread */
     const PyThreadState *running = _PyThreadState_UncheckedGet(); /* any thread's */
-    return running == NULL || running->thread_id != PyThread_get_thread_ident() || is_main(running);
-#else
-    return 1;
+    if (running != NULL && running->thread_id == PyThread_get_thread_ident() && !is_main(running)) {
+        return 0;
+    }
 #endif
+    return !jni_closed();
+}
+
+/* -- the end ------------------------------------------------------------------------------------------ */
+
+#define LONGEST_WAIT 100 /* ms, for threads that are just coming in */
+
+int
+jni_closed(void)
+{
+    return atomic_load(&closed) && !pthread_equal(closer, pthread_self());
+}
+
+PyGILState_STATE
+jni_ensure(void)
+{
+    atomic_fetch_add(&entering, 1);
+    if (jni_closed()) { /* since it was asked whether it is attached */
+        atomic_fetch_sub(&entering, 1);
+        jni_stay(NULL);
+    }
+    PyGILState_STATE gil = PyGILState_Ensure();
+    atomic_fetch_sub(&entering, 1);
+    return gil;
+}
+
+static PyObject *
+py_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    closer = pthread_self();
+    atomic_store(&closed, 1);
+    for (int waited = 0; waited < LONGEST_WAIT && atomic_load(&entering) > 0; waited++) {
+        Py_BEGIN_ALLOW_THREADS
+        (void)usleep(1000);
+        Py_END_ALLOW_THREADS
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"end", py_end, METH_NOARGS, "end(): Python is about to go: other threads of agents' come into it no more."},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+jni_add_threads(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
 }
 
 /* -- exceptions --------------------------------------------------------------------------------------- */

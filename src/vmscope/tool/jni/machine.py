@@ -70,6 +70,7 @@ class Machine:
         if hasattr(jni.HeapCallback, "walk"):
             heap.walkers.append(jni.HeapCallback)
         host.add_mechanism(self)
+        host.endings.append(jni.end)
 
     def update(self, host: Host) -> None:
         """Tells the environments' blocks what has changed: their functions in C look there. For one that was disposed
