@@ -399,9 +399,9 @@ is_whole(const Group *group, int running)
 static int
 has_ended(const Group *group)
 {
-    PyThreadState *state = PyInterpreterState_ThreadHead(all.interpreter);
+    PyThreadState *state = vmscope_first_state(all.interpreter);
     while (state != NULL && (state != group->state || state->id != group->id)) {
-        state = PyThreadState_Next(state);
+        state = vmscope_next_state(state);
     }
     return state == NULL;
 }

@@ -5,6 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -92,6 +93,31 @@ vmscope_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base)
         Py_CLEAR(type);
     }
     return type;
+}
+
+/* Thread states, the newest first, with the GIL. CPython 3.11 has a new one in the list before it is filled in, which it
+ * does without the GIL: so that is waited for. */
+static inline PyThreadState *
+vmscope_filled(PyThreadState *state)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    while (state != NULL && !__atomic_load_n(&state->_initialized, __ATOMIC_ACQUIRE)) {
+        sched_yield();
+    }
+#endif
+    return state;
+}
+
+static inline PyThreadState *
+vmscope_first_state(PyInterpreterState *interpreter)
+{
+    return vmscope_filled(PyInterpreterState_ThreadHead(interpreter));
+}
+
+static inline PyThreadState *
+vmscope_next_state(PyThreadState *state)
+{
+    return vmscope_filled(PyThreadState_Next(state));
 }
 
 /* Sends the client of a call a line, `#` and the text, at once, and without letting go of the GIL; nothing where it has

@@ -503,8 +503,8 @@ int
 vmscope_each_frame(VisitFrame *visit, void *context)
 {
     int status = 0;
-    PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-    for (; status == 0 && state != NULL; state = PyThreadState_Next(state)) {
+    PyThreadState *state = vmscope_first_state(PyInterpreterState_Get());
+    for (; status == 0 && state != NULL; state = vmscope_next_state(state)) {
         PyFrameObject *frame = PyThreadState_GetFrame(state);
         for (int depth = 0; frame != NULL; depth++) {
             status = status != 0 ? status : visit(frame, state, depth, context);

@@ -196,7 +196,7 @@ picture_take(Picture *self, PyObject *argument)
     }
     forget(self);
     /* Whoever has the GIL may follow the states: meanwhile new ones come at the head only, and none goes. */
-    for (PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); state != NULL;
+    for (PyThreadState *state = vmscope_first_state(PyInterpreterState_Get()); state != NULL;
          state = state->next) {
         __builtin_prefetch(state->next == NULL ? NULL : FRAME_OF(state->next));
         if (!grow(&self->stacks, &self->stack_size, self->stack_count, sizeof *self->stacks) ||
@@ -228,7 +228,7 @@ picture_reserve(Picture *self, PyObject *Py_UNUSED(ignored))
 {
     size_t count = 16;
     int there;
-    for (PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get()); state != NULL;
+    for (PyThreadState *state = vmscope_first_state(PyInterpreterState_Get()); state != NULL;
          state = state->next) {
         count++;
     }

@@ -311,8 +311,8 @@ count_live(Sampler *self)
     return self->running + 1; /* the main one, which nobody started */
 #else
     int64_t live = -1;
-    for (PyThreadState *state = PyInterpreterState_ThreadHead(self->interpreter); state != NULL;
-         state = PyThreadState_Next(state)) {
+    for (PyThreadState *state = vmscope_first_state(self->interpreter); state != NULL;
+         state = vmscope_next_state(state)) {
         live++;
     }
     return live;

@@ -11,9 +11,9 @@
 #endif
 
 #define EACH_STATE(state)                                                                                              \
-    PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get());                                    \
+    PyThreadState *state = vmscope_first_state(PyInterpreterState_Get());                                              \
     state != NULL;                                                                                                     \
-    state = PyThreadState_Next(state)
+    state = vmscope_next_state(state)
 
 /* No collection may begin while the states are walked: it would run the program's finalizers. */
 static int
