@@ -12,6 +12,7 @@ static pthread_key_t ending;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int have_key;
 static _Atomic uint16_t last_number;
+static _Atomic int living;           /* threads that have a JNIEnv */
 static _Atomic int entering, closed; /* threads that are about to have the GIL; whether more may come */
 static pthread_t closer;             /* who may all the same */
 
@@ -75,6 +76,7 @@ thread_ends(void *pointer)
 {
     Native *native = pointer;
     jni_here = NULL;
+    atomic_fetch_sub(&living, 1);
     if (native->count == 0 && native->pending == NULL && native->aside == NULL && native->state == NULL) {
         native_free(native);
     } else if (Py_IsInitialized()) {
@@ -93,6 +95,7 @@ after_fork(void)
 {
     atomic_store(&orphans, NULL);
     atomic_store(&entering, 0);
+    atomic_store(&living, jni_here != NULL);
 }
 
 static void
@@ -114,6 +117,7 @@ jni_new_native(void)
     native->functions = jni_functions;
     native->magic = NATIVE_MAGIC;
     native->number = atomic_fetch_add(&last_number, 1) + 1;
+    atomic_fetch_add(&living, 1);
     return jni_here = native;
 }
 
@@ -126,9 +130,15 @@ is_main(const PyThreadState *state)
 }
 
 int
+jni_closed(void)
+{
+    return atomic_load(&closed) && !pthread_equal(closer, pthread_self());
+}
+
+int
 jni_attached(void)
 {
-    if ((jni_here != NULL && jni_here->without_python) || !Py_IsInitialized() ||
+    if (jni_closed() || (jni_here != NULL && jni_here->without_python) || !Py_IsInitialized() ||
         !is_main(PyGILState_GetThisThreadState())) {
         return 0;
     }
@@ -138,18 +148,13 @@ jni_attached(void)
         return 0;
     }
 #endif
-    return !jni_closed();
+    return 1;
 }
 
 /* -- the end ------------------------------------------------------------------------------------------ */
 
+#define SHORTEST_WAIT 5  /* ms, where there are other threads: one may be looking at its state, which goes */
 #define LONGEST_WAIT 100 /* ms, for threads that are just coming in */
-
-int
-jni_closed(void)
-{
-    return atomic_load(&closed) && !pthread_equal(closer, pthread_self());
-}
 
 PyGILState_STATE
 jni_ensure(void)
@@ -169,7 +174,8 @@ py_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     closer = pthread_self();
     atomic_store(&closed, 1);
-    for (int waited = 0; waited < LONGEST_WAIT && atomic_load(&entering) > 0; waited++) {
+    int shortest = atomic_load(&living) > (jni_here != NULL) ? SHORTEST_WAIT : 0;
+    for (int waited = 0; waited < LONGEST_WAIT && (waited < shortest || atomic_load(&entering) > 0); waited++) {
         Py_BEGIN_ALLOW_THREADS
         (void)usleep(1000);
         Py_END_ALLOW_THREADS
