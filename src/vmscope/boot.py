@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope import later
+from vmscope import environ, later
 
 
 def autostart() -> None:
     """Publishes this process in a moment, unless it has started by itself until then. Raises what the file catches."""
-    options = os.environ.get("VMSCOPE_TOOL_OPTIONS", "")
+    options = environ.get(environ.OPTIONS)
     if ("agent" in options or "@" in options) and not _is_own_command():
         _load_agents()
     later.call(_publish)

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-import os
-
+from vmscope import environ
 from vmscope.errors import OptionError
 
 TYPE_CHECKING = False
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     Value = bool | int | str
-
-ENVIRONMENT = "VMSCOPE_TOOL_OPTIONS"
 
 AGENTS = {"-pyagent:": "MODULE", "-agentlib:": "NAME", "-agentpath:": "FILE"}  # then nothing, or =OPTIONS
 
@@ -261,9 +258,9 @@ def change(name: str, text: str) -> None:
 
 
 def parse(options: Iterable[str]) -> Flags:
-    """The flags of a VM: first those of VMSCOPE_TOOL_OPTIONS, then `options`. Raises OptionError."""
+    """The flags of a VM: first those of the environment, where it is obeyed, then `options`. Raises OptionError."""
     flags = Flags()
-    flags.add_all(split(os.environ.get(ENVIRONMENT, "")), "environment")
+    flags.add_all(split(environ.get(environ.OPTIONS)), "environment")
     flags.inherited = len(flags.agents)
     flags.add_all(options)
     return flags

@@ -31,6 +31,21 @@ PUBLIC = (
     "constant counter gauge histogram instrument start status stop text vm vms"
 ).split()
 
+# Who reads the environment but `environ.py`, and which variables: "*" is all of them. None of them loads code, names a
+# file that is written or changes an option of ours.
+READERS = {
+    "cli/_java.py": {"/proc/self/environ"},  # the locale that the JDK's tools would print in
+    "cli/_table.py": {"NO_COLOR", "TERM", "COLUMNS"},
+    "cli/autostart.py": {"*"},  # handed on to the Python that shows whether it works
+    "cli/jstat.py": {"USERPROFILE"},  # Windows: where the user's own views are
+    "commands/info.py": {"*"},  # shown to who may attach
+    "counters/identity.py": {"PYTHONHASHSEED"},  # what CPython itself has obeyed
+    "counters/standard.py": {"PYTHONTRACEMALLOC"},
+    "tool/jni/java_system.py": {"*"},  # System.getenv: an agent's own question
+    "tool/properties.py": {"~"},
+    "win32.py": {"USERNAME"},  # whose region directory it is, as HotSpot has it
+}
+
 FAST = [
     ["--version"],
     ["help"],
@@ -125,6 +140,44 @@ def test_imports_go_one_way(path: Path) -> None:
     allowed = HOUSE.allowed(path)
     wrong = [f"line {line}: {room}" for line, room in imported_rooms(path) if room not in allowed]
     assert not wrong, f"{module_id(path)} may import {sorted(allowed)} only"
+
+
+def variables_read(path: Path) -> set[str]:
+    """The variables of the environment that a module reads; "*" where it does not name one."""
+    found: set[str] = set()
+    named: set[ast.AST] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        # os.environ.get("NAME"), os.environ["NAME"], "NAME" in os.environ, os.getenv("NAME"), expanduser("~/x")
+        match node:
+            case (
+                ast.Call(
+                    func=ast.Attribute(value=ast.Attribute(attr="environ") as whole), args=[ast.Constant(name), *_]
+                )
+                | ast.Subscript(value=ast.Attribute(attr="environ") as whole, slice=ast.Constant(name))
+                | ast.Compare(left=ast.Constant(name), comparators=[ast.Attribute(attr="environ") as whole])
+            ):
+                found.add(str(name))
+                named.add(whole)
+            case ast.Attribute(value=ast.Name(id="os" | "posix"), attr="environ" | "environb" | "getenv" | "getenvb"):
+                if node not in named:
+                    found.add("*")
+            case ast.ImportFrom(module="os" | "posix", names=names):
+                found |= {"*" for name in names if "env" in name.name}
+            case ast.Attribute(attr="expanduser" | "expandvars" | "gettempdir" | "mkstemp" | "mkdtemp"):
+                found.add("~")
+            case ast.Constant("/proc/self/environ"):
+                found.add("/proc/self/environ")
+            case ast.Constant(str(text)) if "os.environ" in text:  # code that is run elsewhere
+                found.add("*")
+    return found
+
+
+def test_one_module_reads_the_environment() -> None:
+    """What it loads, names or changes is looked up in `environ.py`, which knows when it is not obeyed."""
+    found = {module_id(path): variables_read(path) for path in MODULES if path.name != "environ.py"}
+    assert {name: names for name, names in found.items() if names} == READERS
+    for path in PACKAGE.rglob("*.[ch]"):
+        assert not re.search(r"\b(?:secure_)?getenv\b|\benviron\b", path.read_text(encoding="utf-8")), path
 
 
 def functions(path: Path) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vmscope import flags
+from vmscope import environ, flags
 from vmscope.errors import OptionError
 from vmscope.flags import FLAGS, Flags, parse, read_argument_file, split
 
@@ -108,7 +108,7 @@ def test_what_is_no_flag(option: str) -> None:
 
 
 def test_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(flags.ENVIRONMENT, "-XX:PerfDataMemorySize=1m  '-Dtwo words=x y' -Da=1")
+    monkeypatch.setenv(environ.OPTIONS, "-XX:PerfDataMemorySize=1m  '-Dtwo words=x y' -Da=1")
     found = parse(["-XX:PerfDataMemorySize=2m", "-Da=2"])
     assert found.number("PerfDataMemorySize") == 2 << 20
     assert found.properties == {"two words": "x y", "a": "2"}
@@ -118,7 +118,7 @@ def test_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_option_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(flags.ENVIRONMENT, "-Xmx1g")
+    monkeypatch.setenv(environ.OPTIONS, "-Xmx1g")
     with pytest.raises(OptionError, match="-Xmx1g"):
         parse([])
 
@@ -168,7 +168,7 @@ def test_an_argument_file(tmp_path: Path) -> None:
 
 def test_an_argument_file_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a b").write_text("-Dx=1")
-    monkeypatch.setenv(flags.ENVIRONMENT, f"'@{tmp_path}/a b'")
+    monkeypatch.setenv(environ.OPTIONS, f"'@{tmp_path}/a b'")
     assert parse([]).properties == {"x": "1"}
 
 

@@ -16,7 +16,8 @@ vmscope_autostart.pth, which `off` removes; `status` tells whether it is there.
 
 A program appears 20 ms after its start, unless it has called vmscope.start(OPTIONS) itself by then; one that
 has ended by then never notices. VM options for all of them come from the variable VMSCOPE_TOOL_OPTIONS. The
-variable VMSCOPE=0 leaves a process and what it starts alone.
+variable VMSCOPE=0 leaves a process and what it starts alone. `python -E` and `-I`, and programs with more rights than
+whoever starts them (setuid, setgid, file capabilities), obey neither.
 
 example:
   $ vmscope autostart on
@@ -33,11 +34,12 @@ NAME = "vmscope_autostart.pth"  # sorts behind the files by which an editable in
 # `site` runs a line that begins with import, and shows what it raises: so nothing may be raised.
 LINES = """\
 # Every Python that starts here can be seen by vmscope and the JDK's tools; `vmscope autostart off` ends that.
-import os; exec({!r})
+import sys; exec({!r})
 """.format(
     """
 try:
-    if os.environ.get("VMSCOPE") != "0":
+    from vmscope import environ
+    if environ.get("VMSCOPE") != "0":
         from vmscope.boot import autostart
         autostart()
 except Exception:

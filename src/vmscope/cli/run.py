@@ -6,7 +6,7 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import flags, later, native, runtime
+from vmscope import environ, flags, later, native, runtime
 from vmscope.errors import CommandLineError, LibraryError
 
 TYPE_CHECKING = False
@@ -33,7 +33,8 @@ can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounte
 
 {flags}
 
-The options in the variable {environment} come before those of the command line.
+The options in the variable {environment} come before those of the command line. Under `python -E` and
+`-I`, and in a program with more rights than whoever starts it, no variable is obeyed.
 
 example:
   $ vmscope run -XX:PerfDataMemorySize=128k -m http.server 8000 &
@@ -44,7 +45,7 @@ example:
 
 def __getattr__(name: str) -> str:
     if name == "HELP":
-        return _HELP.format(flags=flags.describe(), environment=flags.ENVIRONMENT)
+        return _HELP.format(flags=flags.describe(), environment=environ.OPTIONS)
     raise AttributeError(name)
 
 
@@ -53,9 +54,9 @@ def main(args: list[str]) -> "Callable[[], int]":
     options, kind, target, arguments = _split(args)
     application = not kind and _is_application(target)
     source = b"" if kind or application else _read(target)
-    inherited = os.environ.get(flags.ENVIRONMENT)
+    inherited = environ.get(environ.OPTIONS)
     if inherited:
-        sys.stderr.write(f"Picked up {flags.ENVIRONMENT}: {inherited}\n")
+        sys.stderr.write(f"Picked up {environ.OPTIONS}: {inherited}\n")
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
     runtime.start(*options, command=" ".join([name, *arguments]), agents=False)
     later.at_exit(_tell_unsaved)

@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-_wanted = os.environ.get("VMSCOPE_NATIVE") != "0"
+from vmscope import environ
+
+_wanted = environ.get("VMSCOPE_NATIVE") != "0"
 if _wanted:
     try:
         from vmscope.native._native import *  # noqa: F403

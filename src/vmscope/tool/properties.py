@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope import flags
+from vmscope import environ, flags
 
 
 def fixed() -> dict[str, str]:
@@ -36,11 +36,11 @@ def changeable() -> dict[str, str]:
     return {
         "java.class.path": os.pathsep.join(sys.path),
         "java.library.path": sys.exec_prefix + "/lib",
-        "java.io.tmpdir": os.environ.get("TEMP" if sys.platform == "win32" else "TMPDIR", "/tmp"),
+        "java.io.tmpdir": environ.get("TEMP" if sys.platform == "win32" else "TMPDIR", "/tmp"),
         "user.dir": _folder(),
-        "user.home": os.path.expanduser("~"),
+        "user.home": _home(),
         "user.name": _user(),
-        "user.language": os.environ.get("LANG", "").partition("_")[0],
+        "user.language": environ.get("LANG").partition("_")[0],
     }
 
 
@@ -67,9 +67,21 @@ def _folder() -> str:
         return ""
 
 
+def _home() -> str:
+    """What HOME says, where that is obeyed, else the passwd entry."""
+    if sys.platform == "win32" or environ.is_obeyed():
+        return os.path.expanduser("~")
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return ""
+
+
 def _user() -> str:
     if sys.platform == "win32":
-        return os.environ.get("USERNAME", "")
+        return environ.get("USERNAME")
     import pwd
 
     try:

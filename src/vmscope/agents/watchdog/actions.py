@@ -9,6 +9,7 @@ import signal
 import subprocess  # here, on the thread that loads the agent: with it comes threading, which must not come on our own
 import time
 
+from vmscope import environ
 from vmscope.agents.dumps import append, identity, opened
 from vmscope.agents.stacks import all_stacks
 from vmscope.tool import Environment
@@ -85,7 +86,7 @@ class Actions:
             starter = subprocess.Popen(
                 ["/bin/sh", "-c", f"( {self._command}\n) &"],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, **about},
+                env={**environ.inherited(), **about},
                 pass_fds=[held],
                 start_new_session=True,
             )
