@@ -18,6 +18,10 @@ from vmscope.errors import AccessDenied, AttachError, AttachTimeout, NoSuchProce
 from vmscope.reader.discovery import tmp_identity
 from vmscope.reader.process import read_file
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+
 OLDEST = (3, 14)  # the first that can be asked from outside
 PATIENCE = 10.0  # seconds for the script's answer
 WAYS = "start it anew with vmscope run, with vmscope autostart on, or with vmscope.start() in its code"
@@ -194,25 +198,51 @@ def _send(target: Target, version: tuple[int, int], script: str) -> None:
         euid = os.geteuid()
         # Root does not run what others could have put there; but only root may ask where ptrace is restricted.
         user = None if euid or _is_roots(program) else target.uid
-        run = subprocess.run(
+        # A session of its own: on our terminal it could type what our shell would run next.
+        process = subprocess.Popen(
             [program, "-IS", "-c", _SENDER, str(target.pid), script],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=PATIENCE,
             user=user,
             group=None if user is None else _group(target.pid),
             extra_groups=None if user is None else [],
             env={},
-            check=False,
+            cwd="/",
+            start_new_session=True,
         )
+        with process:
+            try:
+                said = _said(process)
+            finally:
+                process.kill()
     except NotAttachable:
         raise
     except (OSError, subprocess.SubprocessError) as error:
         raise _refused(target, type(error).__name__, str(error)) from None
-    if run.returncode:
-        name, _, text = run.stdout[:_LONGEST_ANSWER].decode("utf-8", "replace").strip().partition("\n")
+    if process.returncode:
+        name, _, text = said.decode("utf-8", "replace").strip().partition("\n")
         raise _refused(target, name, text)
+
+
+def _said(process: subprocess.Popen[bytes]) -> bytes:
+    """What a program says until it ends, as much of it as an answer may be long. Raises TimeoutExpired."""
+    from select import select
+    from subprocess import TimeoutExpired
+
+    deadline = monotonic() + PATIENCE
+    said = b""
+    assert process.stdout is not None
+    with process.stdout as output:
+        while len(said) < _LONGEST_ANSWER:
+            if not select([output], [], [], max(0.0, deadline - monotonic()))[0]:
+                raise TimeoutExpired(process.args, PATIENCE)
+            part = os.read(output.fileno(), _LONGEST_ANSWER)
+            if not part:
+                break
+            said += part
+    process.wait(max(0.0, deadline - monotonic()))
+    return said
 
 
 def _is_roots(path: str) -> bool:

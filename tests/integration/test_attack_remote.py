@@ -1,0 +1,95 @@
+"""Root starts vmscope in another user's process, whose program is that user's own: it reaches nothing of root's."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import native
+from tests.support import PATIENCE, Child, User
+
+# Stands for a CPython 3.14, as its name says. Started with arguments, as by a client, it does WHAT; without, it waits.
+PROGRAM = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    (void)words;
+    if (count < 2) {
+        puts("ready");
+        fflush(stdout);
+        pause();
+    }
+    WHAT
+    return 1;
+}
+"""
+TYPES = r"""
+    int terminal = open("/dev/tty", O_RDWR);
+    const char *line = "touch owned\n";
+    size_t typed = 0;
+    while (terminal >= 0 && typed < strlen(line) && ioctl(terminal, TIOCSTI, line + typed) == 0) {
+        typed++;
+    }
+    printf("Typed\n%zu bytes on %d\n", typed, terminal);
+"""
+TALKS = """
+    static char much[1 << 16];
+    memset(much, 'x', sizeof much);
+    while (write(1, much, sizeof much) > 0) {
+    }
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One that every user may enter."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def hostile(folder: Path, user: User, what: str) -> Child:
+    source, program = folder / "python.c", folder / "python3.14"
+    source.write_text(PROGRAM.replace("WHAT", what))
+    subprocess.run([native.compiler(), "-O1", "-Wall", "-Werror", str(source), "-o", str(program)], check=True)
+    os.chown(program, user.uid, user.gid)
+    become = f"import os; os.setgroups([]); os.setresgid(*[{user.gid}] * 3); os.setresuid(*[{user.uid}] * 3)"
+    child = Child([sys.executable, "-c", f"{become}; os.execv({str(program)!r}, ['python3.14'])"])
+    child.read_until(b"ready\n")
+    return child
+
+
+def test_it_gets_no_terminal_to_type_on(folder: Path, private_user: User) -> None:
+    """What it would type there, root's shell would run next."""
+    terminal = "import pty, sys; pty.spawn(sys.argv[1:])"
+    with hostile(folder, private_user, TYPES) as child:
+        client = [sys.executable, "-c", terminal, sys.executable, "-m", "vmscope", "attach", str(child.pid)]
+        run = subprocess.run(client, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+    assert re.search(r"cannot be told to start vmscope: Typed: 0 bytes on -1\b", run.stdout), run.stdout + run.stderr
+
+
+def test_of_what_it_says_little_is_kept(folder: Path, private_user: User) -> None:
+    with hostile(folder, private_user, TALKS) as child:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "vmscope", "attach", str(child.pid)], stderr=subprocess.PIPE, text=True
+        )
+        assert process.stderr is not None
+        with process.stderr:
+            said = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 1
+    assert "cannot be told to start vmscope: xxx" in said
+    assert len(said) < 5000
+    assert usage.ru_maxrss < 100_000  # KiB
