@@ -7,10 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Protocol
 
 import hypothesis
@@ -226,6 +228,14 @@ def private_user() -> Iterator[User]:
     finally:
         shutil.rmtree(f"/tmp/hsperfdata_{name}", ignore_errors=True)
         account_tool("userdel", name)
+
+
+@pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """A folder where every user may make files, as /tmp is, and which none but root empties."""
+    with tempfile.TemporaryDirectory(prefix="vmscope-", dir="/var/tmp") as name:
+        os.chmod(name, 0o1777)
+        yield Path(name)
 
 
 # -- Forms ----------------------------------------------------------------------------------------

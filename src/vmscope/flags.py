@@ -40,7 +40,13 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
         "Write to the file from private memory. Without it the file itself is mapped, as in HotSpot.",
     ),
     ("PerfDataSaveToFile", False, 0, 0, "Save the region to a file at exit."),
-    ("PerfDataSaveFile", "", 0, 0, "Where to save it; %p is the pid. Naming a file asks for the save."),
+    (
+        "PerfDataSaveFile",
+        "",
+        0,
+        0,
+        "Where to save it: a new file, or one of this user's; %p is the pid. Naming a file asks for the save.",
+    ),
     (
         "PerfDataSamplingInterval",
         50,

@@ -6,11 +6,7 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests import native
 from tests.support import PATIENCE, Child, User
@@ -51,14 +47,6 @@ TALKS = """
 """
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """One that every user may enter."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        os.chmod(name, 0o755)
-        yield Path(name)
-
-
 def hostile(folder: Path, user: User, what: str) -> Child:
     source, program = folder / "python.c", folder / "python3.14"
     source.write_text(PROGRAM.replace("WHAT", what))
@@ -70,17 +58,17 @@ def hostile(folder: Path, user: User, what: str) -> Child:
     return child
 
 
-def test_it_gets_no_terminal_to_type_on(folder: Path, private_user: User) -> None:
+def test_it_gets_no_terminal_to_type_on(shared_folder: Path, private_user: User) -> None:
     """What it would type there, root's shell would run next."""
     terminal = "import pty, sys; pty.spawn(sys.argv[1:])"
-    with hostile(folder, private_user, TYPES) as child:
+    with hostile(shared_folder, private_user, TYPES) as child:
         client = [sys.executable, "-c", terminal, sys.executable, "-m", "vmscope", "attach", str(child.pid)]
         run = subprocess.run(client, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
     assert re.search(r"cannot be told to start vmscope: Typed: 0 bytes on -1\b", run.stdout), run.stdout + run.stderr
 
 
-def test_of_what_it_says_little_is_kept(folder: Path, private_user: User) -> None:
-    with hostile(folder, private_user, TALKS) as child:
+def test_of_what_it_says_little_is_kept(shared_folder: Path, private_user: User) -> None:
+    with hostile(shared_folder, private_user, TALKS) as child:
         process = subprocess.Popen(
             [sys.executable, "-m", "vmscope", "attach", str(child.pid)], stderr=subprocess.PIPE, text=True
         )
