@@ -3,6 +3,8 @@
 #include "listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,18 +57,30 @@ vmscope_unlink_socket(void)
     }
 }
 
-/* Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder. */
+/* Whether somebody answers at what the descriptor is. */
+static int
+answers(int place)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    (void)snprintf(name.sun_path, sizeof name.sun_path, "/proc/self/fd/%d", place);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int found = fd >= 0 && (connect(fd, (struct sockaddr *)&name, sizeof name) == 0 || errno == EAGAIN);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return found;
+}
+
+/* Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder. What is looked
+ * at is what is connected to: the name may be another user's, and lead elsewhere by then. */
 static int
 is_taken(void)
 {
     struct stat found;
-    if (lstat(final_name.sun_path, &found) != 0 || !S_ISSOCK(found.st_mode)) {
-        return 0;
-    }
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int taken = fd >= 0 && (connect(fd, (struct sockaddr *)&final_name, sizeof final_name) == 0 || errno == EAGAIN);
-    if (fd >= 0) {
-        close(fd);
+    int place = open(final_name.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int taken = place >= 0 && fstat(place, &found) == 0 && S_ISSOCK(found.st_mode) && answers(place);
+    if (place >= 0) {
+        close(place);
     }
     return taken;
 }

@@ -113,20 +113,25 @@ def remove(path: bytes) -> None:
 
 
 def is_taken(path: bytes) -> bool:
-    """Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder."""
+    """Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder.
+
+    What is looked at is what is connected to: the name may be another user's, and lead elsewhere by then.
+    """
     try:
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            return False
+        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return False
     probe = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         probe.setblocking(False)
-        probe.connect(path)
+        if not stat.S_ISSOCK(os.fstat(place).st_mode):
+            return False
+        probe.connect(f"/proc/self/fd/{place}")
     except BlockingIOError:
         return True
     except OSError:
         return False
     finally:
         probe.close()
+        os.close(place)
     return True
