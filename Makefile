@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 VENV ?= .venv
-VERSIONS ?= 3.11 3.12 3.13
+VERSIONS ?= 3.11 3.12 3.13 3.14 3.15
 python := $(VENV)/bin/python
 typed := $(wildcard src tests scripts benchmarks examples docs/conf.py)
 windows := $(wildcard src/vmscope/win32.py src/vmscope/*/_windows.py tests/windows)
@@ -12,7 +12,7 @@ export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help agents setup test test-windows matrix freethreaded python314 cpython lint format types bench docs tables demo jdks clean
+.PHONY: help agents setup test test-windows matrix freethreaded pythons cpython lint format types bench docs tables demo jdks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,15 +26,16 @@ test: setup ## the whole test suite; ARGS="-k name" for a part
 test-windows: setup ## the Windows suite, on a Windows Python and with a Windows JRE, under Wine
 	@scripts/windows test $(ARGS)
 
-matrix: ## the unit and property tests, and native agents, on each of 3.11, 3.12 and 3.13 that is found
+matrix: ## the unit and property tests, and native agents, on each of 3.11 to 3.15 that is found or fetched
 	@scripts/matrix $(VERSIONS)
 
 freethreaded: setup ## CPython 3.13 without a GIL, built once with and without ThreadSanitizer, and the tests on it
 	@scripts/freethreaded && scripts/freethreaded tsan
 	$(python) -m pytest -q tests/integration/test_free_threaded.py
 
-python314: setup ## CPython 3.14 from Debian's packages, and the tests of what is done to it from outside
-	@scripts/python314
+pythons: setup ## CPython 3.14 and 3.15 from Debian's packages, and the tests of what is done to them from outside
+	@scripts/pythons 3.14 3.15
+	@for version in 3.14 3.15; do PYTHON=$$version VENV=build/python-$$version scripts/setup || exit 1; done
 	$(python) -m pytest -q tests/integration/test_attach_remote.py
 
 cpython: setup ## CPython's own tests of sys, signals, threads, ... under `vmscope run` and under `python`: no new failure

@@ -1,4 +1,4 @@
-"""Starting vmscope in a Python that was not prepared: from outside on CPython 3.14, a clear word on others."""
+"""Starting vmscope in a Python that was not prepared: from outside since CPython 3.14, a clear word on others."""
 
 from __future__ import annotations
 
@@ -45,22 +45,27 @@ for line in sys.stdin:
 Start = Callable[..., Child]
 
 
+@pytest.fixture(scope="session", params=["3.14", "3.15"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="session")
-def python314() -> str:
-    """CPython 3.14 with vmscope, as scripts/python314 makes it."""
-    path = ROOT / "build" / "python-3.14" / "bin" / "python"
+def python(version: str) -> str:
+    """A CPython that can be asked from outside, with vmscope, as make pythons provides it."""
+    path = ROOT / "build" / f"python-{version}" / "bin" / "python"
     if not path.exists():
-        pytest.skip("no CPython 3.14: run scripts/python314")
+        pytest.skip(f"no CPython {version} with vmscope: run make pythons")
     return str(path)
 
 
 @pytest.fixture
-def start(python314: str) -> Iterator[Start]:
-    """`start(code)`: a Python 3.14 that has never heard of vmscope; `installed`: one that could import it."""
+def start(python: str) -> Iterator[Start]:
+    """`start(code)`: such a Python that has never heard of vmscope; `installed`: one that could import it."""
     made: list[Child] = []
 
     def start(code: str, *options: str, installed: bool = False, env: dict[str, str] | None = None) -> Child:
-        program = python314 if installed else os.path.realpath(python314)
+        program = python if installed else os.path.realpath(python)
         child = Child([program, *options, "-c", code], env=env, merge_stderr=True)
         made.append(child)
         child.read_until(b"ready\n")
@@ -74,17 +79,17 @@ def start(python314: str) -> Iterator[Start]:
 
 @pytest.mark.parametrize("installed", [False, True], ids=["bare", "installed"])
 @pytest.mark.parametrize("client", ["this version", "its version"])
-def test_a_running_program(python314: str, start: Start, client: str, installed: bool) -> None:
+def test_a_running_program(python: str, version: str, start: Start, client: str, installed: bool) -> None:
     """Its own vmscope or ours, asked by a client of its version or of another: it is started, and nothing is said."""
     child = start(BUSY, installed=installed)
     pid = str(child.pid)
-    python = sys.executable if client == "this version" else python314
+    asking = sys.executable if client == "this version" else python
     run = subprocess.run(
-        [python, "-m", "vmscope", "attach", pid], capture_output=True, text=True, timeout=PATIENCE, check=False
+        [asking, "-m", "vmscope", "attach", pid], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert run.stderr == ""
     assert run.returncode == 0
-    assert run.stdout.startswith(f"{pid} is ready: CPython version 3.14.")
+    assert run.stdout.startswith(f"{pid} is ready: CPython version {version}.")
     assert child.ask("sys.modules['vmscope'].status().path") == f"/tmp/hsperfdata_root/{pid}"
     assert child.ask("[t.name for t in threading.enumerate()]") == "['MainThread', 'Thread-1 (listen)']"
     assert child.ask("sorted(name for name in globals() if 'attach' in name or name == 'run')") == "[]"
@@ -131,14 +136,14 @@ def test_a_program_that_forbids_it(start: Start) -> None:
 
 
 def test_a_program_that_cannot_import_it(
-    python314: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    python: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is as before, and the error says what to install where."""
     child = start(BUSY)
     monkeypatch.setattr(remote, "__file__", str(tmp_path / "attach" / "remote.py"))
     with pytest.raises(errors.NotAttachable, match="cannot import vmscope") as caught:
         remote.start_vmscope(Target(child.pid))
-    assert caught.value.hint.endswith(f"{os.path.realpath(python314)} -m pip install vmscope")
+    assert caught.value.hint.endswith(f"{os.path.realpath(python)} -m pip install vmscope")
     assert child.ask("[name for name in sys.modules if 'vmscope' in name]") == "[]"
 
 
@@ -165,7 +170,7 @@ def test_a_program_that_dies_meanwhile(start: Start) -> None:
         timer.join()
 
 
-def test_other_users(python314: str, start: Start, private_user: User) -> None:
+def test_other_users(python: str, start: Start, private_user: User) -> None:
     """Root reaches a user's program, by a client of either version; a user does not reach root's."""
     become = BECOME.format(uid=private_user.uid, gid=private_user.gid, name=private_user.name)
     theirs = start(become + BUSY)
@@ -182,7 +187,7 @@ try:
 except VMScopeError as error:
     print(type(error).__name__)
 """
-    asked = subprocess.run([python314, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    asked = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (asked.stdout, asked.stderr) == ("AccessDenied\n", "")
     assert roots.ask("'vmscope' in sys.modules") == "False"
 
@@ -209,12 +214,12 @@ def test_where_ptrace_is_restricted(
     assert advice in error.hint
 
 
-def test_a_container(python314: str) -> None:
+def test_a_container(python: str) -> None:
     """With a /tmp of its own it cannot be given the script: it is said where to ask from."""
     if os.geteuid() or not shutil.which("unshare"):
         pytest.skip("needs root and unshare")
     inside = 'mount -t tmpfs none /tmp && exec "$0" -c "$1"'
-    with Child(["unshare", "--mount", "sh", "-c", inside, os.path.realpath(python314), BUSY]) as child:
+    with Child(["unshare", "--mount", "sh", "-c", inside, os.path.realpath(python), BUSY]) as child:
         child.read_until(b"ready\n")
         run = vmscope("attach", str(child.pid))
         assert (run.returncode, run.stdout) == (1, "")

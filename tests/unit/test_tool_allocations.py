@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import io
 import json
@@ -485,19 +486,33 @@ def test_what_another_greenlet_is_still_filling(env: Environment) -> None:
     assert sum(each == [0] for each in told) == 10
 
 
-def test_a_stack_without_room_for_a_callback(env: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+def deep(kept: list[Made]) -> None:
+    kept.append(Made())
+    deep(kept)
+
+
+def deep_in_c(kept: list[Made]) -> None:
+    kept.append(Made())
+    list(map(deep_in_c, [kept]))
+
+
+@pytest.mark.parametrize(("recurse", "limit"), [(deep, 1000), (deep_in_c, 1_000_000)], ids=["Python's", "C's"])
+def test_a_stack_without_room_for_a_callback(
+    env: Environment, monkeypatch: pytest.MonkeyPatch, recurse: Callable[[list[Made]], None], limit: int
+) -> None:
     told: list[object] = []
     unraisable: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
-
-    def deep(kept: list[Made]) -> None:
-        kept.append(Made())
-        deep(kept)
+    before = sys.getrecursionlimit()
 
     def run() -> None:
         kept: list[Made] = []
-        with pytest.raises(RecursionError):
-            deep(kept)
+        sys.setrecursionlimit(limit)
+        try:
+            with pytest.raises(RecursionError):
+                recurse(kept)
+        finally:
+            sys.setrecursionlimit(before)
         [object() for _ in range(5)]
         # The last one may have been made where there was no room to keep it.
         assert len([each for each in told if type(each) is Made]) - len(kept) in (0, 1)
@@ -506,13 +521,33 @@ def test_a_stack_without_room_for_a_callback(env: Environment, monkeypatch: pyte
     assert unraisable == []
 
 
+class Asking:
+    def __init__(self) -> None:
+        self.answer = native.traces_allocations()
+
+
+def test_it_can_be_had_while_an_object_is_made() -> None:
+    """A call of a class that the interpreter has specialized has a frame of its own, which Python does not show."""
+    assert all(Asking().answer for _ in range(100))
+
+
+OBJECTS = 2  # PYMEM_DOMAIN_OBJ
+
+
+class Allocator(ctypes.Structure):
+    """PyMemAllocatorEx: a context and four functions."""
+
+    _fields_ = [("members", ctypes.c_void_p * 5)]
+
+
 def test_an_allocator_that_takes_ours_out_as_it_goes() -> None:
     """What is freed then is not heard of, so that nothing that was noted before can be told."""
     told: list[object] = []
-    tracemalloc.start()
+    theirs = Allocator()
+    ctypes.pythonapi.PyMem_GetAllocator(OBJECTS, ctypes.byref(theirs))
     native.trace_allocations(lambda thing, *_: told.append(type(thing)), "/nowhere/", True, -1)
     try:
-        tracemalloc.stop()
+        ctypes.pythonapi.PyMem_SetAllocator(OBJECTS, ctypes.byref(theirs))  # as tracemalloc does when it stops
         for number in range(1000):
             value = number * 1.5
             [value, bytes(number % 30)]

@@ -250,7 +250,7 @@ def cautious() -> Iterator[int]:
 
 
 def test_a_generator_that_is_abandoned(vm: Host) -> None:
-    """From 3.13 on CPython drops one that stands at a yield with nothing to clean up, and says so to nobody."""
+    """CPython 3.13 drops one that stands at a yield with nothing to clean up, and says so to nobody."""
     agent = Agent(vm, ENTRY, EXIT)
 
     def abandons() -> None:
@@ -263,7 +263,7 @@ def test_a_generator_that_is_abandoned(vm: Host) -> None:
         ("METHOD_EXIT", "cautious", True, None),
         ("METHOD_ENTRY", "generator"),
     ]
-    assert lines[3:] == ([] if sys.version_info >= (3, 13) else [("METHOD_EXIT", "generator", True, None)])
+    assert lines[3:] == ([] if sys.version_info[:2] == (3, 13) else [("METHOD_EXIT", "generator", True, None)])
 
 
 def test_only_on_one_thread(vm: Host) -> None:
@@ -926,18 +926,15 @@ def test_what_a_program_raises_to_end_a_loop_is_sent_once(vm: Host) -> None:
             pass
         asyncio.run(main())
 
-    assert sent(agent.during(run)) == [
-        ("EXCEPTION", "__next__", "loops"),
-        ("EXCEPTION_CATCH", "loops"),
-        ("EXCEPTION", "__next__", "delegates"),
-        ("EXCEPTION_CATCH", "delegates"),
-        ("EXCEPTION", "__anext__", "main"),
-        ("EXCEPTION_CATCH", "main"),
-        ("EXCEPTION", "__next__", "waits"),
-        ("EXCEPTION_CATCH", "waits"),
-    ]
+    thrown = [("__next__", "loops"), ("__next__", "delegates"), ("__anext__", "main"), ("__next__", "waits")]
+    # That it ends a `yield from` or an `await`, CPython 3.15 says to nobody.
+    caught = [by for _, by in thrown if sys.version_info < (3, 15) or by not in ("delegates", "waits")]
+    expected: list[tuple[str, ...]] = []
+    for by, to in thrown:
+        expected += [("EXCEPTION", by, to), *[("EXCEPTION_CATCH", to)] * (to in caught)]
+    assert sent(agent.during(run)) == expected
     agent.off(THROWN)
-    assert sent(agent.during(run)) == [("EXCEPTION_CATCH", name) for name in ("loops", "delegates", "main", "waits")]
+    assert sent(agent.during(run)) == [("EXCEPTION_CATCH", name) for name in caught]
 
 
 def test_an_iterators_end_that_the_program_catches(vm: Host) -> None:

@@ -177,7 +177,8 @@ def test_threads_that_run_already_are_reached(vm: Host, event: Event) -> None:
         there = next(each for each in env.get_all_threads() if each.ident == ident)
         code = (Loop.leaf if event == ENTRY else Loop.run).__code__
         if event == STOP:
-            env.set_breakpoint(code, env.get_line_number_table(code)[-1][0])
+            call = code.co_firstlineno + 3
+            env.set_breakpoint(code, next(at for at, line in env.get_line_number_table(code) if line == call))
         env.set_event_notification_mode(True, event)
         wait_for(lambda: (there, code) in seen)
         env.set_event_notification_mode(False, event)

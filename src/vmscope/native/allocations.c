@@ -38,7 +38,7 @@ extern int _PyEval_AddPendingCall(PyInterpreterState *, int (*)(void *), void *,
 #define TRIES 16       /* in how many places an object is looked at again, before the next one is waited for */
 #define OTHERS 16      /* of so many calls one looks again at what other threads are making */
 #define DEPTH 1000     /* frames that are looked through for one; under a deeper stack it may wait */
-#define HEADROOM 50    /* calls that a callback may nest; where fewer are left, it waits */
+#define CODE_UNIT 2    /* bytes of an instruction */
 #define HEADS 32       /* what may stand before an object in its memory: of the collector, and its dictionary */
 #define EVERY 1        /* why it was noted: everything is, */
 #define SAMPLED 2      /* or it was its turn */
@@ -502,7 +502,7 @@ deliver(void *ignored)
         return 0;
     }
     int status = 0, at;
-    if (state->py_recursion_remaining > HEADROOM && state->c_recursion_remaining > HEADROOM) {
+    if (vmscope_has_headroom(state)) {
         PyObject *callback = Py_NewRef(all.callback);
         listen_to_allocator();
         vmscope_late = gather(state); /* asked for now, it would be called a hundred times before the loop goes on */
@@ -515,6 +515,16 @@ deliver(void *ignored)
 }
 
 /* -- functions ------------------------------------------------------------------------------------- */
+
+/* Whether Python shows this frame, of that code: not while it is being set up, as the one around a specialized call of a
+ * class is until `__init__` is over. */
+static int
+is_shown(void *frame, PyObject *code)
+{
+    return code != NULL && PyCode_Check(code) &&
+           PyUnstable_InterpreterFrame_GetLasti(frame) / CODE_UNIT >=
+               ((PyCodeObject *)code)->_co_firsttraceable;
+}
 
 /* Whether frames are as frame_below takes them, and the loop can be asked for calls. */
 static int
@@ -529,7 +539,7 @@ can_trace(void)
     int same = shown != NULL;
     for (int i = 0; same && shown != NULL && i < SHOWN_FRAMES && frame != NULL; frame = frame_below(frame)) {
         PyObject *code = PyUnstable_InterpreterFrame_GetCode(frame);
-        if (code != NULL && PyCode_Check(code)) {
+        if (is_shown(frame, code)) {
             PyCodeObject *expected = PyFrame_GetCode(shown);
             same = (PyObject *)expected == code;
             Py_DECREF(expected);

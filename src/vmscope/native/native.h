@@ -2,21 +2,10 @@
 #ifndef VMSCOPE_NATIVE_H
 #define VMSCOPE_NATIVE_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "compat.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
-
-/* An int so small that its value stands in its head: all that most updates are given. */
-#if PY_VERSION_HEX >= 0x030C0000
-#define VMSCOPE_IS_COMPACT(number) PyUnstable_Long_IsCompact((PyLongObject *)(number))
-#define VMSCOPE_COMPACT_VALUE(number) PyUnstable_Long_CompactValue((PyLongObject *)(number))
-#else
-#define VMSCOPE_IS_COMPACT(number) ((size_t)(Py_SIZE(number) + 1) <= 2)
-#define VMSCOPE_COMPACT_VALUE(number) (Py_SIZE(number) * (Py_ssize_t)((PyLongObject *)(number))->ob_digit[0])
-#endif
 
 /* Takes the attach socket's name away; async-signal-safe (socket.c). */
 void vmscope_unlink_socket(void);
@@ -93,31 +82,6 @@ vmscope_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base)
         Py_CLEAR(type);
     }
     return type;
-}
-
-/* Thread states, the newest first, with the GIL. CPython 3.11 has a new one in the list before it is filled in, which it
- * does without the GIL: so that is waited for. */
-static inline PyThreadState *
-vmscope_filled(PyThreadState *state)
-{
-#if PY_VERSION_HEX < 0x030C0000
-    while (state != NULL && !__atomic_load_n(&state->_initialized, __ATOMIC_ACQUIRE)) {
-        sched_yield();
-    }
-#endif
-    return state;
-}
-
-static inline PyThreadState *
-vmscope_first_state(PyInterpreterState *interpreter)
-{
-    return vmscope_filled(PyInterpreterState_ThreadHead(interpreter));
-}
-
-static inline PyThreadState *
-vmscope_next_state(PyThreadState *state)
-{
-    return vmscope_filled(PyThreadState_Next(state));
 }
 
 /* Sends the client of a call a line, `#` and the text, at once, and without letting go of the GIL; nothing where it has

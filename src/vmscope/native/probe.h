@@ -9,7 +9,7 @@
 #define HAS_POOLS 1
 #endif
 #endif
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#if VMSCOPE_GLIBC(2, 33)
 #define HAS_MALLINFO 1
 #endif
 

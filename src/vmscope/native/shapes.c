@@ -1,7 +1,7 @@
 /* Classes as a heap dump shows them.
  *
  * How many attributes the objects of a class share, and where they stand, is CPython's own affair: its layouts of 3.11 to
- * 3.14 stand here. Later ones have attributes by their dictionaries alone, and what stands in objects among the rest. */
+ * 3.15 stand here. Later ones have attributes by their dictionaries alone, and what stands in objects among the rest. */
 #include "shapes.h"
 
 #ifdef HAS_OBJECTS
@@ -16,7 +16,7 @@
 
 /* -- attributes that stand in objects ------------------------------------------------------------- */
 
-#if PY_VERSION_HEX < 0x030F0000
+#if PY_VERSION_HEX < 0x03100000
 #define HAS_ATTRIBUTES
 
 typedef struct { /* CPython's own: the names that a class's objects share */
@@ -159,6 +159,8 @@ add_attributes(Shape *shape)
         }
     }
     shape->values = keys != NULL;
+#else
+    (void)shape;
 #endif
     return 0;
 }
@@ -174,6 +176,9 @@ place_of(PyTypeObject *type, PyObject *name)
             return i;
         }
     }
+#else
+    (void)type;
+    (void)name;
 #endif
     return -1;
 }

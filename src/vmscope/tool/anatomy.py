@@ -77,6 +77,11 @@ def mro(klass: type) -> tuple[type, ...]:
     return found
 
 
+def derives(klass: type, base: type) -> bool:
+    """As issubclass, which asks the classes of both. So does `in`, as it compares."""
+    return type.__subclasscheck__(base, klass)
+
+
 def qualname(klass: type) -> str:
     return str(_TYPE["__qualname__"].__get__(klass))
 
@@ -177,6 +182,11 @@ def contents(cell: object) -> object:
     return attribute(cell, "cell_contents")
 
 
+def evaluates_annotations(code: CodeType) -> bool:
+    """Whether it is of the function that the compiler makes for annotations (3.14), which nobody wrote."""
+    return code.co_name == "__annotate__" and code.co_posonlyargcount == 1
+
+
 def methods(klass: type) -> Iterator[tuple[str, FunctionType | NativeMethod]]:
     """Its own methods in the order of their definition, under their attributes' names. A property's are up to three.
 
@@ -187,7 +197,7 @@ def methods(klass: type) -> Iterator[tuple[str, FunctionType | NativeMethod]]:
         if is_one_of(value, NATIVE):
             yield name, value
             continue
-        found = list(functions(value))
+        found = [each for each in functions(value) if not evaluates_annotations(each.__code__)]
         own = [each for each in found if each.__code__.co_qualname.rpartition(".")[0] == within]
         for each in own or [each for each in found if each in unwrapped(value)]:
             yield name, each

@@ -94,7 +94,7 @@ class Classes(Base):
             | FINAL * final
             | INTERFACE * is_interface(klass)
             | IS_ABSTRACT * bool(bits & anatomy.ABSTRACT)
-            | ENUM * (enumeration in anatomy.mro(klass))
+            | ENUM * (enumeration is not None and anatomy.derives(klass, enumeration))
         )
 
     @function

@@ -81,7 +81,9 @@ def functions(within: CodeType) -> Iterator[CodeType]:
             continue
         if each.co_name.startswith("<generic"):  # the scope of type parameters, around what has them
             yield from functions(each)
-        elif each.co_flags & anatomy.FUNCTION_FLAGS == anatomy.FUNCTION_FLAGS and not each.co_name.startswith("<"):
+        elif each.co_flags & anatomy.FUNCTION_FLAGS == anatomy.FUNCTION_FLAGS and not (
+            each.co_name.startswith("<") or anatomy.evaluates_annotations(each)
+        ):
             yield each
 
 

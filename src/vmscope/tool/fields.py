@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import dis
-import sys
 from types import FunctionType, GenericAlias, UnionType
 
 from vmscope.tool import anatomy
@@ -105,13 +104,45 @@ def field_names(klass: type) -> list[str]:
 
 
 def annotated(klass: type) -> Mapping[str, object]:
-    """Its own, as they stand there."""
-    if sys.version_info >= (3, 14):
-        import annotationlib
-
-        return annotationlib.get_annotations(klass, format=annotationlib.Format.STRING)
-    found = anatomy.namespace(klass).get("__annotations__")
+    """Its own, as they stand there: evaluated, or as text."""
+    own = anatomy.namespace(klass)
+    found = own.get("__annotations__")
+    if type(found) is dict:
+        return found
+    for evaluate in anatomy.functions(own.get("__annotate_func__")):  # since 3.14; typing wraps those of its classes
+        if is_compiled(evaluate, klass):
+            return unevaluated(evaluate, klass)
+    found = own.get("__annotations_cache__")
     return found if type(found) is dict else {}
+
+
+def is_compiled(evaluate: FunctionType, klass: type) -> bool:
+    """Whether the compiler made this function for the class's annotations, and not the program."""
+    code = evaluate.__code__
+    return anatomy.evaluates_annotations(code) and code.co_qualname == f"{anatomy.qualname(klass)}.__annotate__"
+
+
+def unevaluated(evaluate: FunctionType, klass: type) -> Mapping[str, object]:
+    """The texts of annotations that nobody has evaluated. All names in them stand for texts, so nothing of the program
+    runs; but annotationlib calls the function itself first, to see what it can, and that would evaluate them."""
+    import annotationlib  # type: ignore[import-not-found]  # since 3.14
+
+    class Uncalled:
+        def __getattr__(self, name: str) -> object:
+            return getattr(evaluate, name)
+
+        def __call__(self, format: int) -> dict[str, object]:
+            if format == annotationlib.Format.STRING:
+                raise NotImplementedError
+            return {}
+
+    try:
+        texts: dict[str, object] = annotationlib.call_annotate_function(
+            Uncalled(), annotationlib.Format.STRING, owner=klass
+        )
+    except Exception:  # an annotation may be what texts cannot be calculated with
+        texts = {}
+    return texts
 
 
 def assigned(klass: type) -> list[str]:

@@ -12,6 +12,7 @@ from opcode import opmap
 from types import CodeType, FrameType, ModuleType
 
 from vmscope.native import variable
+from vmscope.tool.anatomy import derives
 from vmscope.tool.frames import is_own
 
 TYPE_CHECKING = False
@@ -200,7 +201,7 @@ def matches(error: BaseException, kinds: object) -> bool:
         return True
     if isinstance(kinds, tuple):
         return any(matches(error, kind) for kind in kinds)
-    return isinstance(kinds, type) and kinds in type(error).__mro__
+    return isinstance(kinds, type) and derives(type(error), kinds)
 
 
 def entries(table: bytes) -> Iterator[tuple[int, int, int]]:

@@ -182,7 +182,7 @@ class Heap(Tagging):
             return
         for thing in references.objects():
             kind = type(thing)
-            if klass is not None and klass not in anatomy.mro(kind):
+            if klass is not None and not anatomy.derives(kind, klass):
                 continue
             if object_filter != ObjectFilter.EITHER and bool(tags.get(thing)) != (object_filter == ObjectFilter.TAGGED):
                 continue

@@ -20,7 +20,7 @@ ERROR = -1
 
 class Errors(Group):
     def throw_new(self, klass: object, message: int) -> int:
-        if not anatomy.is_a(klass, type) or BaseException not in anatomy.mro(klass):
+        if not anatomy.is_a(klass, type) or not anatomy.derives(klass, BaseException):
             raise MisuseError(TypeError, f"{klass!r} is no class of exceptions")
         given = (text.decode(self.jni.text(message)),) if message else ()
         try:
