@@ -41,7 +41,7 @@ def region(values: Mapping[str, Value], **options: int) -> bytes:
     return image(entries(values), **options)
 
 
-def cpython(pid: int, main: str = "app", *, ticks: int | None = None, **more: Value) -> bytes:
+def cpython(pid: int, main: str = "app", *, ticks: int | None = None, stack: int = 0, **more: Value) -> bytes:
     """What vmscope publishes for a process, as far as readers look at it."""
     with open(f"/proc/{pid}/stat") as file:
         started = int(file.read().rpartition(")")[2].split()[19])
@@ -53,6 +53,7 @@ def cpython(pid: int, main: str = "app", *, ticks: int | None = None, **more: Va
             "java.rt.vmArgs": "-Da=b",
             "java.rt.vmFlags": "",
             "vmscope.process.startTicks": started if ticks is None else ticks,
+            "vmscope.process.stackStart": stack,
             **more,
         }
     )

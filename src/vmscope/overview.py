@@ -53,7 +53,7 @@ class Status:
         self.overflow = 0 if region is None else region.mirror.overflow
         self.flags = vm.flags
         self.implementation = native.IMPLEMENTATION
-        self.fatal_path = native.is_armed()
+        self.fatal_path = native.IMPLEMENTATION == "c" and native.is_armed()
         errors = REGISTRY.get("vmscope.agents.errors")
         self.agent_errors = errors.value if type(errors) is Counter else 0
         if vm.survived():

@@ -17,6 +17,9 @@ from vmscope.counters.standard import Standard
 from vmscope.errors import DiskFull, OptionError, VMScopeError
 from vmscope.memory.region import Region
 
+if sys.platform != "win32":
+    from vmscope import termination
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -265,7 +268,7 @@ class VirtualMachine:
             return
         try:
             native.arm(region.mirror, path)
-            self._armed = native.is_armed()
+            self._armed = True
         except OSError as error:  # a path that the kernel does not take
             self._log("debug", "no fatal path: %s", error)
 
@@ -327,6 +330,8 @@ class VirtualMachine:
                 if copied:
                     self._unlink(region)
             self._disarm()
+            if sys.platform != "win32":
+                termination.leave()
             if "vmscope.instruments" in sys.modules:
                 sys.modules["vmscope.instruments"].suspend()
             self.autostarted = False
@@ -363,6 +368,29 @@ class VirtualMachine:
             self._hooked = True
             later.at_exit(self.exit)
             later.in_child(self._after_fork)
+        if sys.platform != "win32":
+            if native.IMPLEMENTATION == "c" and not self.flags.on("ReduceSignalUsage"):
+                termination.take_signals(self.exit)  # the twin's would show in signal.getsignal
+            termination.watch_calls(self._reappear)
+
+    def _reappear(self) -> None:
+        """After an exec that failed: the region's file and the socket are made anew."""
+        if self._lock.acquire(timeout=_LOCK_TIMEOUT):
+            try:
+                region = self.region
+                if self.running and region is not None and region.file is not None and self.survived():
+                    region.mirror.stop(_STOP_TIMEOUT)
+                    self._unlink(region)
+                    self._stop_listening(last=False, unlink=True)
+                    self._listen()
+                    self._publish(region)
+                    self._arm(region)
+                    if region.file is not None:
+                        self._start_mirror(region)
+                    if self.listener is not None:
+                        self.listener.settle()
+            finally:
+                self._lock.release()
 
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""

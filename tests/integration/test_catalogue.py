@@ -321,6 +321,11 @@ def start_ticks(subject: Subject) -> None:
     assert subject.value("vmscope.process.startTicks") == int(_stat(subject.pid)[19])
 
 
+@check("vmscope.process.stackStart")
+def stack_start(subject: Subject) -> None:
+    assert subject.value("vmscope.process.stackStart") == int(_stat(subject.pid)[25])
+
+
 # -- the collector --------------------------------------------------------------------------------
 
 COLLECTOR = {0: 0, 1: 2, 2: 1}  # of each generation

@@ -511,15 +511,20 @@ ENDS = """
         ("import threading; threading.Thread(target=time.sleep, args=[0.1]).start()", 0, False),
         ("import _thread; _thread.start_new_thread(time.sleep, (60,))", 0, False),
         ("vmscope.stop(); os._exit(5)", 5, False),
-        ("os._exit(5)", 5, True),
-        ("import signal; os.kill(os.getpid(), 15)", -signal.SIGTERM, True),
+        ("os._exit(5)", 5, False),
+        ("import signal; os.kill(os.getpid(), 15)", -signal.SIGTERM, "python"),
         ("os.kill(os.getpid(), 9)", -signal.SIGKILL, True),
-        ("os.abort()", -signal.SIGABRT, "python"),  # which cannot act on a fatal signal
-        ("os.execv('/bin/true', ['true'])", 0, True),
+        ("os.abort()", -signal.SIGABRT, "python"),
+        ("os.execv('/bin/true', ['true'])", 0, False),
+        ("os.execlp('true', 'true')", 0, False),
+        ("import ctypes; ctypes.CDLL(None).execv(b'/bin/true', (ctypes.c_char_p * 2)(b'true', None))", 0, True),
     ],
 )
 def test_how_a_process_ends(end: str, status: int, left: bool | str, implementation: str) -> None:
-    """A file that could not be unlinked is cleaned away by the next VM that starts."""
+    """A file that could not be unlinked is cleaned away by the next VM that starts.
+
+    The twin cannot act on a fatal signal, and takes SIGTERM under `vmscope run` alone.
+    """
     code = dedent(ENDS) + dedent(f"""
         import resource
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -533,6 +538,27 @@ def test_how_a_process_ends(end: str, status: int, left: bool | str, implementat
         "second": [0, False],
         "tree": ["/tmp/hsperfdata_root"],
     }
+
+
+def test_exec_that_fails_leaves_the_process_published(implementation: str) -> None:
+    code = """
+        vmscope.start()
+        path = vmscope.status().path
+        with open("/tmp/text", "w") as file:
+            file.write("no program")
+        os.chmod("/tmp/text", 0o700)
+        for name in ("/tmp/text", "/tmp/nothing"):
+            try:
+                os.execv(name, [name])
+            except OSError:
+                pass
+        while not os.path.exists(path) or not vmscope.status().path or vmscope.status().reason:
+            time.sleep(0.01)
+        while not os.path.exists(vmscope.status().attach_path or ""):
+            time.sleep(0.01)
+        answer(path=vmscope.status().path == path, left=os.listdir("/tmp/hsperfdata_root") == [str(os.getpid())])
+    """
+    assert json.loads(sandbox.run(dedent(code), mounts=TMP)) == {"path": True, "left": True}
 
 
 def test_a_process_that_becomes_another_program_publishes_again() -> None:

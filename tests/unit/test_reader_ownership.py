@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -52,6 +54,21 @@ def test_a_python_vm_is_known_by_its_start(tmp_path: Path, child: Child) -> None
     ticks = process(child.pid).start_ticks
     for other in (ticks - 1, ticks + 1, 1):
         path = publish(tmp_path, child.pid, cpython(child.pid, ticks=other))
+        assert state(path, child.pid) == ("stale", child.pid)
+
+
+def test_a_process_that_has_become_another_program_is_no_vm(tmp_path: Path) -> None:
+    """Whoever called exec, C code too: pid and start time stay, the stack begins elsewhere."""
+    code = "import ctypes, os; os.write(1, b'\\n'); os.read(0, 1); ctypes.CDLL(None).execlp(b'cat', b'cat', None)"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-u", "-c", code], stdin=pipe, stdout=pipe, bufsize=0) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdout.readline()
+        path = publish(tmp_path, child.pid, cpython(child.pid, stack=process(child.pid).stack_start))
+        assert state(path, child.pid) == ("live", child.pid)
+        child.stdin.write(b"\nanswer\n")
+        assert child.stdout.readline() == b"answer\n"
         assert state(path, child.pid) == ("stale", child.pid)
 
 

@@ -6,8 +6,11 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import environ, flags, later, native, runtime
+from vmscope import environ, flags, later, runtime
 from vmscope.errors import CommandLineError, LibraryError
+
+if sys.platform != "win32":
+    from vmscope import termination
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +64,8 @@ def main(args: list[str]) -> "Callable[[], int]":
     runtime.start(*options, command=" ".join([name, *arguments]), agents=False)
     later.at_exit(_tell_unsaved)
     if sys.platform != "win32" and not runtime.VM.flags.on("ReduceSignalUsage"):  # where such signals do not exist
-        _end_in_order()
+        termination.take_signals(runtime.VM.exit)
+        termination.relay()  # here on the main thread: agents may come later, on another one
     _set_path(_first_path(kind, target, application))
     try:
         runtime.VM.load_agents(shown=True)
@@ -137,30 +141,6 @@ def _tell_unsaved() -> None:
     """Who asked for a save is told that there is none; the exit status stays the program's."""
     if runtime.VM.unsaved and sys.stderr is not None:
         sys.stderr.write(f"vmscope: {runtime.VM.unsaved}\n")
-
-
-def _end_in_order() -> None:
-    """SIGTERM and SIGHUP, where nobody handles or ignores them, end the VM and then the process.
-
-    What has to run in Python for that is called by a signal that has no other use.
-    """
-    import _signal  # type: ignore[import-not-found]  # signal without its enums, which take 1 ms
-
-    relay = _signal.SIGRTMAX
-    if _signal.getsignal(relay) != _signal.SIG_DFL:
-        return
-
-    def end(signum: int, _: object) -> None:
-        _signal.signal(relay, _signal.SIG_DFL)
-        native.leave_end_signals()
-        try:
-            runtime.VM.exit()
-        finally:  # whatever goes wrong, the program is not left running with an error that is not its own
-            os.kill(os.getpid(), native.end_signal() or signum)
-
-    _signal.signal(relay, end)
-    native.take_end_signals(relay)
-    later.at_exit(native.leave_end_signals)
 
 
 def _first_path(kind: str, target: str, application: bool) -> str:

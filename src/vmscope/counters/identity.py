@@ -40,6 +40,15 @@ def start_ticks() -> int:
     """
     if sys.platform == "win32":
         return win32.own_started()
+    return _stat_field(22)
+
+
+def stack_start() -> int:
+    """The address at which the stack began at the last exec: field 28 of /proc/self/stat. 0 where there is no /proc."""
+    return 0 if sys.platform == "win32" else _stat_field(28)
+
+
+def _stat_field(number: int) -> int:
     try:
         fd = os.open("/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -48,7 +57,7 @@ def start_ticks() -> int:
         text = os.read(fd, 4096)
     finally:
         os.close(fd)
-    return int(text[text.rindex(b")") + 2 :].split()[19])
+    return int(text[text.rindex(b")") + 2 :].split()[number - 3])
 
 
 def start_time(ticks: int) -> int:

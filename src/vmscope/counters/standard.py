@@ -28,6 +28,7 @@ _STAMPS = (
     "sun.rt.createVmEndTime",
     "sun.rt.vmInitDoneTime",
     "vmscope.process.startTicks",
+    "vmscope.process.stackStart",
 )
 
 # What every import of a module that is not loaded yet goes through stands here, and is looked up at each.
@@ -144,5 +145,6 @@ class Standard:
         """Writes when this process started, and that it is ready now."""
         ticks = identity.start_ticks()
         now = time.time_ns() // 1_000_000
-        for gauge, value in zip(self._stamps, (identity.start_time(ticks), now, now, ticks), strict=True):
+        values = identity.start_time(ticks), now, now, ticks, identity.stack_start()
+        for gauge, value in zip(self._stamps, values, strict=True):
             gauge._restore(value)

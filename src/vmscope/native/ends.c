@@ -17,7 +17,7 @@ static const int taken[] = {SIGTERM, SIGHUP};
 
 #define PATIENCE INT64_C(1000000000) /* ns after the first: a service manager may send both signals in one go */
 
-static volatile sig_atomic_t relay, relaying, received;
+static volatile sig_atomic_t relay, received;
 static _Atomic int64_t asked; /* when the relay was tripped first; 0: it was not */
 
 static void
@@ -26,7 +26,7 @@ on_end(int signum)
     int saved_errno = errno;
     received = signum;
     int64_t now = vmscope_now(), first = 0;
-    if (relaying && (atomic_compare_exchange_strong(&asked, &first, now) || now - first < PATIENCE)) {
+    if (relay != 0 && (atomic_compare_exchange_strong(&asked, &first, now) || now - first < PATIENCE)) {
         (void)PyErr_SetInterruptEx(relay);
     } else {
         vmscope_end_region();
@@ -37,13 +37,8 @@ on_end(int signum)
 }
 
 static PyObject *
-take(PyObject *Py_UNUSED(module), PyObject *argument)
+take(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    long number = PyLong_AsLong(argument);
-    if (number == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    relay = (sig_atomic_t)number;
     struct sigaction action = {.sa_handler = on_end, .sa_flags = SA_ONSTACK}; /* no SA_RESTART, as Python's own */
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < TAKEN; i++) {
@@ -59,9 +54,13 @@ take(PyObject *Py_UNUSED(module), PyObject *argument)
 }
 
 static PyObject *
-relay_on(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+relay_on(PyObject *Py_UNUSED(module), PyObject *argument)
 {
-    relaying = 1;
+    long number = PyLong_AsLong(argument);
+    if (number == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    relay = (sig_atomic_t)number;
     Py_RETURN_NONE;
 }
 
@@ -84,10 +83,11 @@ end_signal(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 }
 
 static PyMethodDef ends_functions[] = {
-    {"take_end_signals", take, METH_O,
-     "take_end_signals(relay): SIGTERM and SIGHUP, where their action is the default, end the region and the process."},
-    {"relay_end_signals", relay_on, METH_NOARGS,
-     "From now on they call the Python handler of `relay` instead, which has to end the process."},
+    {"take_end_signals", take, METH_NOARGS,
+     "take_end_signals(): SIGTERM and SIGHUP, where their action is the default, end the region and the process."},
+    {"relay_end_signals", relay_on, METH_O,
+     "relay_end_signals(relay): from now on they call the Python handler of this signal instead, which has to end the\n"
+     "process; 0: they do not."},
     {"leave_end_signals", leave, METH_NOARGS, "Puts back the default action where it was taken and nobody came since."},
     {"end_signal", end_signal, METH_NOARGS, "The one of them that came last; 0: none did."},
     {NULL},

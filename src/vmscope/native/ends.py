@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # signal without its enums, which take 1 ms
+import os
+
+from vmscope.native import fatal
 
 __all__ = ["end_signal", "leave_end_signals", "relay_end_signals", "take_end_signals"]
 
@@ -11,10 +14,8 @@ _TAKEN = (_signal.SIGTERM, _signal.SIGHUP)
 _relay = _received = 0
 
 
-def take_end_signals(relay: int, /) -> None:
-    """SIGTERM and SIGHUP, where their action is the default, call the handler of `relay`. In the main thread only."""
-    global _relay
-    _relay = relay
+def take_end_signals() -> None:
+    """SIGTERM and SIGHUP, where their action is the default, end the region and the process. For the main thread."""
     for number in _TAKEN:
         if _signal.getsignal(number) == _signal.SIG_DFL:
             _signal.signal(number, _on_end)
@@ -23,11 +24,18 @@ def take_end_signals(relay: int, /) -> None:
 def _on_end(signum: int, _: object) -> None:
     global _received
     _received = signum
-    _signal.raise_signal(_relay)
+    if _relay:
+        _signal.raise_signal(_relay)
+        return
+    fatal.end_region()
+    _signal.signal(signum, _signal.SIG_DFL)
+    os.kill(os.getpid(), signum)
 
 
-def relay_end_signals() -> None:
-    """They do anyway."""
+def relay_end_signals(relay: int, /) -> None:
+    """From now on they call the handler of this signal instead, which has to end the process; 0: they do not."""
+    global _relay
+    _relay = relay
 
 
 def leave_end_signals() -> None:

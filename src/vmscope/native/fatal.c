@@ -127,23 +127,26 @@ hand_over(int signum, const siginfo_t *info)
     return syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), signum, &copy) == 0;
 }
 
-/* The same for a signal that ends the process and is no fault. */
-void
+/* The same for an end of the process that is no fault. True where the region was there until now. */
+int
 vmscope_end_region(void)
 {
     pid_t self = (pid_t)syscall(SYS_gettid), nobody = 0;
+    int ended = 0;
     if (getpid() != owner) {
-        return;
+        return 0;
     }
     if (atomic_compare_exchange_strong(&worker, &nobody, self)) {
         Mirror *mirror = atomic_exchange(&armed, NULL);
         if (mirror != NULL) {
             finish_region(mirror);
+            ended = 1;
         }
         atomic_store(&worker, 0);
     } else if (nobody != self) {
         wait_for_worker();
     }
+    return ended;
 }
 
 static void
@@ -334,10 +337,18 @@ is_armed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     return PyBool_FromLong(atomic_load(&armed) != NULL);
 }
 
+static PyObject *
+end_region(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
+{
+    return PyBool_FromLong(vmscope_end_region());
+}
+
 static PyMethodDef fatal_functions[] = {
     {"arm", arm, METH_VARARGS,
      "arm(mirror, save): from now on a fatal signal saves the image to `save` (b\"\": nowhere) and unlinks the file."},
     {"disarm", disarm, METH_NOARGS, "Puts back the handlers that were there before, where ours still stand."},
+    {"end_region", (PyCFunction)(void (*)(void))end_region, METH_FASTCALL,
+     "end_region(*ignored): does now what a fatal signal would do. True where there was something to do."},
     {"is_armed", is_armed, METH_NOARGS, "Whether a fatal signal will be acted on; no longer once one was."},
     {NULL},
 };

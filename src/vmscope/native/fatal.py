@@ -1,25 +1,57 @@
-"""The twin of fatal.c, which says that it cannot: Python code runs between bytecodes, never in a fault's handler.
+"""The twin of fatal.c. Python code runs between bytecodes, never in a fault's handler, so nothing is done at a crash.
 
-After a crash the file stays until the next VM of that user starts, and readers know it for stale.
+After one the file stays until the next VM of that user starts, and readers know it for stale.
 """
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vmscope.native.mirror import Mirror
 
-__all__ = ["arm", "disarm", "is_armed"]
+__all__ = ["arm", "disarm", "end_region", "is_armed"]
+
+_armed: tuple[Mirror, bytes, int] | None = None  # with where to save, and the process
+unlink_socket: Callable[[], None] | None = None  # the listener's
 
 
 def arm(mirror: Mirror, save: bytes, /) -> None:
-    """Does nothing: a fatal signal will neither save the image nor unlink the file."""
+    """`end_region` will save the image to `save` (b"": nowhere) and unlink the file. A fatal signal will not."""
+    global _armed
+    _armed = mirror, save, os.getpid()
 
 
 def disarm() -> None:
-    """Nothing was armed."""
+    """There is nothing to end any more."""
+    global _armed
+    _armed = None
+
+
+def end_region(*_: object) -> bool:
+    """Saves the image where asked and takes the names of file and socket away. True where there was something to do."""
+    global _armed
+    armed, _armed = _armed, None
+    if armed is None or armed[2] != os.getpid():
+        return False
+    mirror, path, _ = armed
+
+    def save() -> None:
+        if path:
+            mirror.save(path)
+
+    for step in (save, mirror.unlink_file, unlink_socket):
+        try:
+            if step is not None:
+                step()
+        except OSError:
+            continue  # as at a crash: the next step
+    return True
 
 
 def is_armed() -> bool:
-    """Never."""
-    return False
+    """Whether there is something to end."""
+    return _armed is not None

@@ -11,7 +11,7 @@ import os
 from select import POLLERR, POLLHUP, POLLIN, POLLOUT, poll
 from time import monotonic_ns
 
-from vmscope.native import frames, sockets
+from vmscope.native import fatal, frames, sockets
 from vmscope.native.thread import Thread
 
 TYPE_CHECKING = False
@@ -159,6 +159,7 @@ class Listener(Thread):
         for each in own:
             each.setblocking(False)
         self.closed = False
+        fatal.unlink_socket = self._unlink
         try:
             self._activate()
         except BaseException:

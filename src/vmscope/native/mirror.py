@@ -144,6 +144,13 @@ class Mirror(Thread):
         self._identity = (device, inode)
         self._published = max(used, _PROLOGUE)
 
+    def unlink_file(self) -> None:
+        """Takes the name of the file away, where it still is that file."""
+        if self._path is not None:
+            found = os.lstat(self._path)
+            if (found.st_dev, found.st_ino) == self._identity:
+                os.unlink(self._path)
+
     def set_view(self, view: memoryview, used: int, /) -> None:
         """In place of `set_file` where the file is written through a mapping of it, as on Windows."""
         self._view = view

@@ -11,7 +11,7 @@
 void vmscope_unlink_socket(void);
 
 /* What a signal that ends the process does for the region; async-signal-safe. */
-void vmscope_end_region(void);
+int vmscope_end_region(void);
 
 /* Each part adds its types and functions to the module; 0, or -1 with an exception set. */
 int vmscope_add_slots(PyObject *module);

@@ -92,11 +92,15 @@ def _check_mode(mode: str) -> None:
 
 
 def pid_of(target: int | str) -> int:
-    """The pid that a target names; 0 is this process. Raises VMIdentifierError."""
+    """The pid that a target names; 0 is this process. Raises VMIdentifierError, and NoSuchProcess beyond any pid."""
     if target == "self":
         return 0
-    if isinstance(target, str) and not (target.isascii() and target.isdigit() and len(target) < 20):
-        raise VMIdentifierError(f"{target!r} names no VM", hint="give a pid, self, or file:PATH")
+    if isinstance(target, str):
+        is_number = target.isascii() and target.isdigit() and len(target) < 20
+    else:
+        is_number = isinstance(target, int) and not isinstance(target, bool)
+    if not is_number:
+        raise VMIdentifierError(f"{target!r} does not name a VM", hint="give a pid, self, or file:PATH")
     pid = int(target)
     if not 0 <= pid <= PID_MAX:
         raise NoSuchProcess(f"Process not found: no pid can be {pid}", hint=LOOK_CLOSER)

@@ -25,9 +25,10 @@ STALE = "stale"  # the writer has ended, or nothing of it can be seen from here
 FOREIGN = "foreign"  # a living process of another pid namespace wrote it, and the file's name is its pid there
 
 START_TICKS = "vmscope.process.startTicks"
+STACK_START = "vmscope.process.stackStart"
 BEGIN_TIME = "sun.rt.createVmBeginTime"
 HOME = "java.property.java.home"
-WITNESSES = (START_TICKS, BEGIN_TIME, HOME)  # the counters that `owner` looks at
+WITNESSES = (START_TICKS, STACK_START, BEGIN_TIME, HOME)  # the counters that `owner` looks at
 
 SOON = 2_000  # ms between a process's start and its JVM's, if it is a `java`; the clock may have been set since
 _LIMIT = 16 << 20  # bytes of /proc/locks or of a process's maps
@@ -66,12 +67,12 @@ class Locks:
 class Owner:
     """`state` of a region, and the `pid` of its writer in our namespace, which a foreign region does not have."""
 
-    __slots__ = ("_start_ticks", "pid", "state")
+    __slots__ = ("_writer", "pid", "state")
 
-    def __init__(self, state: str, pid: int, start_ticks: int = -1) -> None:
+    def __init__(self, state: str, pid: int, writer: Process | None = None) -> None:
         self.state = state
         self.pid = pid
-        self._start_ticks = start_ticks
+        self._writer = writer
 
     @property
     def alive(self) -> bool:
@@ -84,7 +85,8 @@ class Owner:
             return False
         except AccessDenied:
             return True
-        return now.alive and self._start_ticks in (-1, now.start_ticks)
+        then = self._writer or now
+        return now.alive and then.start_ticks == now.start_ticks and not _has_execed(now, then.stack_start)
 
 
 def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int | str], locks: Locks) -> Owner:
@@ -101,21 +103,21 @@ def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int 
         candidate = None
     # Containers that share a tmp directory and start at one moment have processes of the same pid and age.
     if candidate is not None and nspid == pid and _began(candidate, values):
-        return Owner(LIVE, pid, candidate.start_ticks)
+        return Owner(LIVE, pid, candidate)
     holders = locks.holders(found.st_dev, found.st_ino)
     if candidate is not None and pid in holders:
-        return Owner(LIVE, pid, candidate.start_ticks)
+        return Owner(LIVE, pid, candidate)
     for holder in holders:
         # Another namespace's process, which shares this tmp directory: the name is its pid over there.
         try:
             if namespace_pids(holder)[-1] == nspid:
-                return Owner(LIVE, holder, process(holder).start_ticks)
+                return Owner(LIVE, holder, process(holder))
         except (NoSuchProcess, AccessDenied):
             continue
     if holders:
         return Owner(FOREIGN, pid)
     if candidate is not None and (_began(candidate, values) or _wrote(candidate, found, values)):
-        return Owner(LIVE, pid, candidate.start_ticks)
+        return Owner(LIVE, pid, candidate)
     return Owner(STALE, pid)
 
 
@@ -128,7 +130,7 @@ def _owner_of_mapping(candidate: Process, values: Mapping[str, int | str]) -> Ow
     else:  # a JVM that just starts has not said yet when it began
         wrote = not begin or (isinstance(begin, int) and begin >= candidate.start_time - SOON)
     if candidate.alive and wrote:
-        return Owner(LIVE, candidate.pid, candidate.start_ticks)
+        return Owner(LIVE, candidate.pid, candidate)
     return Owner(STALE, candidate.pid)
 
 
@@ -146,7 +148,7 @@ def _began(candidate: Process, values: Mapping[str, int | str]) -> bool:
     """Whether the region began with this process, which is as good as certain."""
     ticks = values.get(START_TICKS)
     if ticks:
-        return ticks == candidate.start_ticks
+        return ticks == candidate.start_ticks and not _has_execed(candidate, values.get(STACK_START))
     begin, home = values.get(BEGIN_TIME), values.get(HOME)
     if not isinstance(begin, int) or not isinstance(home, str) or abs(begin - candidate.start_time) > SOON:
         return False
@@ -155,6 +157,11 @@ def _began(candidate: Process, values: Mapping[str, int | str]) -> bool:
     except OSError:
         return False
     return program.startswith(home.removesuffix("/jre") + "/bin/")
+
+
+def _has_execed(candidate: Process, stack_start: int | str | None) -> bool:
+    """Whether the process has become another program since its stack began there; False where nobody may see that."""
+    return bool(stack_start and candidate.stack_start) and stack_start != candidate.stack_start
 
 
 def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int | str]) -> bool:

@@ -28,11 +28,23 @@ class Process:
 
     `uid` is the effective one, or 0 where the process hides its memory, as after a change of users. `name` is
     at most 15 characters of the program's (on Windows its path); `start_ticks` clock ticks since boot (on Windows units
-    of 100 ns since 1601, and such units the clock ticks are); `user_ticks` and `system_ticks`
+    of 100 ns since 1601, and such units the clock ticks are); `stack_start` an address that exec changes, 0 where it
+    cannot be seen; `user_ticks` and `system_ticks`
     CPU time in clock ticks, `rss` bytes, `threads` a count.
     """
 
-    __slots__ = ("name", "pid", "rss", "start_ticks", "state", "system_ticks", "threads", "uid", "user_ticks")
+    __slots__ = (
+        "name",
+        "pid",
+        "rss",
+        "stack_start",
+        "start_ticks",
+        "state",
+        "system_ticks",
+        "threads",
+        "uid",
+        "user_ticks",
+    )
 
     def __init__(self, pid: int, uid: int, text: bytes) -> None:
         # The name stands in brackets and may hold any character, brackets and newlines too.
@@ -47,6 +59,7 @@ class Process:
         self.threads = int(fields[17])
         self.start_ticks = int(fields[19])
         self.rss = int(fields[21]) * PAGE_SIZE
+        self.stack_start = int(fields[25])
 
     @property
     def alive(self) -> bool:
@@ -121,6 +134,7 @@ if sys.platform == "win32":
         found.system_ticks = facts.system_time
         found.start_ticks = facts.started
         found.rss = facts.resident
+        found.stack_start = 0
         return found
 
     def _refused(pid: int, error: OSError) -> NoSuchProcess | AccessDenied:

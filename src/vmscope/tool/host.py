@@ -23,6 +23,9 @@ from vmscope.tool.suspension import Suspension
 from vmscope.tool.taken import taken
 from vmscope.tool.watches import Watches
 
+if sys.platform != "win32":
+    from vmscope import termination
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -248,7 +251,7 @@ def begin(*, late: bool = False) -> Host:
             else:
                 atexit.register(host.end)
             if sys.platform != "win32":
-                native.relay_end_signals()
+                native.relay_end_signals(termination.relay())
             _vm = host
         return _vm
 
