@@ -337,7 +337,7 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
         assert "there is no process 2147483647" in run(command, "2147483647", status=1)
         assert "no region" in run(command, f"file:{path}", status=1)
         assert "File not found" in run(command, f"file:{path}x", status=1)
-        assert "names no VM" in run(command, "word", status=1)
+        assert "does not name a VM" in run(command, "word", status=1)
 
 
 def test_a_reader_that_closes_the_pipe(start_vmscope: StartVMScope) -> None:

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,9 +95,11 @@ def test_no_such_process(tmp_path: Path) -> None:
             attach(target, tmp=str(tmp_path))
 
 
-@pytest.mark.parametrize("target", ["", "x", "1.5", "-1", "²", "1" * 40, "local://7", "self "])
-def test_targets_that_name_no_vm(target: str) -> None:
-    with pytest.raises(VMIdentifierError, match="names no VM"):
+@pytest.mark.parametrize(
+    "target", ["", "x", "1.5", "-1", "²", "1" * 40, "local://7", "self ", "1\0", 1.5, True, b"1", None]
+)
+def test_targets_that_do_not_name_a_vm(target: Any) -> None:
+    with pytest.raises(VMIdentifierError, match="does not name a VM"):
         attach(target)
 
 

@@ -37,13 +37,14 @@ def end_region(*_: object) -> bool:
     armed, _armed = _armed, None
     if armed is None or armed[2] != os.getpid():
         return False
-    mirror, path, _ = armed
+    mirror, path = armed[:2]
 
     def save() -> None:
         if path:
             mirror.save(path)
 
-    for step in (save, mirror.unlink_file, unlink_socket):
+    steps: tuple[Callable[[], None] | None, ...] = (save, mirror.unlink_file, unlink_socket)
+    for step in steps:
         try:
             if step is not None:
                 step()

@@ -91,17 +91,16 @@ def _check_mode(mode: str) -> None:
         raise AccessModeError(f"Illegal access mode: {mode!r}", hint='use mode "r"')
 
 
-def pid_of(target: int | str) -> int:
+def pid_of(target: object) -> int:
     """The pid that a target names; 0 is this process. Raises VMIdentifierError, and NoSuchProcess beyond any pid."""
-    if target == "self":
-        return 0
-    if isinstance(target, str):
-        is_number = target.isascii() and target.isdigit() and len(target) < 20
+    if isinstance(target, int) and not isinstance(target, bool):
+        pid = target
+    elif isinstance(target, str) and target.isascii() and target.isdigit() and len(target) < 20:
+        pid = int(target)
+    elif target == "self":
+        pid = 0
     else:
-        is_number = isinstance(target, int) and not isinstance(target, bool)
-    if not is_number:
         raise VMIdentifierError(f"{target!r} does not name a VM", hint="give a pid, self, or file:PATH")
-    pid = int(target)
     if not 0 <= pid <= PID_MAX:
         raise NoSuchProcess(f"Process not found: no pid can be {pid}", hint=LOOK_CLOSER)
     return pid
