@@ -45,7 +45,8 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
         "",
         0,
         0,
-        "Where to save it: a new file, or one of this user's; %p is the pid. Naming a file asks for the save.",
+        "Where to save it; %p is the pid, %% is %. Naming a file asks for the save. A relative path is that of the "
+        "folder at the start; in a folder where others may write it must be a new file, or one of this user's.",
     ),
     (
         "PerfDataSamplingInterval",

@@ -52,6 +52,7 @@ class VirtualMachine:
         self._lock = RLock()
         self.autostarted = False  # then nobody has asked for anything, or wants to read about it
         self._silent = False
+        self._folder = ""  # where it was when it started, as far as that can be told
 
     def start(self, *options: str, command: str | None = None, agents: bool = True) -> None:
         """Publishes this process, with VM options as on the command line. A second call does nothing.
@@ -70,6 +71,7 @@ class VirtualMachine:
             self._instrument(self.flags.text("Instrument"))
             self.running = True
             try:
+                self._folder = _current_folder()
                 self._start(command)
                 if self.listener is not None:
                     self.listener.settle()
@@ -349,7 +351,10 @@ class VirtualMachine:
         name = self.flags.text("PerfDataSaveFile")
         if not name and self.flags.on("PerfDataSaveToFile"):
             name = "hsperfdata_%p"
-        return os.fsencode(name.replace("%p", str(os.getpid())))
+        if not name:
+            return b""
+        path = "%".join(part.replace("%p", str(os.getpid())) for part in name.split("%%"))
+        return os.fsencode(os.path.join(self._folder, path))
 
     def _save(self, region: Region) -> None:
         path = self._save_path()
@@ -451,6 +456,13 @@ class VirtualMachine:
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
         getattr(logger, level)(message, *arguments)
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed, or may not be looked at
+        return ""
 
 
 def _nothing() -> None:

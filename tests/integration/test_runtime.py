@@ -425,7 +425,8 @@ def test_logging_is_not_imported() -> None:
     [
         (["-XX:+PerfDataSaveToFile"], "hsperfdata_{pid}"),
         (["-XX:PerfDataSaveFile=here"], "here"),
-        (["-XX:PerfDataSaveFile=a%p-b%p%%"], "a{pid}-b{pid}%%"),
+        (["-XX:PerfDataSaveFile=a%p-b%p%%"], "a{pid}-b{pid}%"),
+        (["-XX:PerfDataSaveFile=%%p%%%p"], "%p%{pid}"),
         (["-XX:+PerfDataSaveToFile", "-XX:PerfDataSaveFile=here"], "here"),
         (["-XX:-PerfDataSaveToFile", "-XX:PerfDataSaveFile=here"], "here"),
     ],
@@ -436,6 +437,7 @@ def test_saving_at_exit(options: list[str], name: str, tmp_path: Path) -> None:
         counter = vmscope.counter("test.count")
         answer(pid=os.getpid())
         counter.add(12)
+        os.chdir("/")
     """
     (answer,) = answers(code, cwd=tmp_path)
     (path,) = tmp_path.iterdir()
@@ -443,6 +445,71 @@ def test_saving_at_exit(options: list[str], name: str, tmp_path: Path) -> None:
     assert path.stat().st_size == 16384
     assert path.stat().st_mode & 0o777 == 0o600
     assert saved(path)["test.count"] == 12
+
+
+@pytest.mark.parametrize("kind", ["pipe", "terminal", "nothing"])
+def test_a_region_is_saved_to_what_has_no_offsets(kind: str, tmp_path: Path, implementation: str) -> None:
+    """A named pipe, /dev/stdout and /dev/null, as HotSpot writes them."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    path = {"pipe": str(pipe), "terminal": "/dev/stdout", "nothing": "/dev/null"}[kind]
+    code = f"import vmscope; vmscope.start('-XX:PerfDataSaveFile={path}', '-XX:PerfDataMemorySize=256k')"
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with open(end, "rb") as reader:
+        program = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        got = b""
+        while kind == "pipe" and program.poll() is None:
+            got += reader.read() or b""
+        got += reader.read() or b""
+        output, errors = program.communicate(timeout=60)
+    assert (program.returncode, errors) == (0, b"")
+    assert len(got + output) == (0 if kind == "nothing" else 256 << 10)
+    if kind != "nothing":
+        assert decode(got + output).prologue.used > 1000
+
+
+def test_a_reader_that_goes_does_not_end_the_process_that_saves(tmp_path: Path, implementation: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code = f"""
+        import signal
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        vmscope.start("-XX:PerfDataSaveFile={pipe}", "-XX:PerfDataMemorySize=1m")
+        fd = os.open({str(pipe)!r}, os.O_RDONLY | os.O_NONBLOCK)
+        import threading
+        def go():
+            while not os.read(fd, 1):
+                pass
+            os.close(fd)
+        threading.Thread(target=go).start()
+        vmscope.stop()
+        sys.exit(3)
+    """
+    if implementation == "python":
+        code = code.replace("SIG_DFL", "SIG_IGN")  # the twin leaves the signal as it is
+    process = subprocess.run(sandbox.plain_command(code), capture_output=True, text=True, timeout=60)
+    assert (process.returncode, process.stderr) == (3, "")
+
+
+def test_a_process_that_has_another_user_by_now_ends_in_silence(tmp_path: Path, implementation: str) -> None:
+    """It may no longer unlink what it made, and saves where it may."""
+    if os.geteuid() != 0:
+        pytest.skip("another user: root only")
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(parent.stat().st_mode | 0o011)
+    code = """
+        vmscope.start("-XX:+PerfDataSaveToFile")
+        os.setuid(12345)
+        sys.exit(3)
+    """
+    command = sandbox.plain_command(code)
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder)
+    assert (process.returncode, process.stdout, process.stderr) == (3, "", "")
+    (path,) = folder.iterdir()
+    assert path.stat().st_uid == 12345
 
 
 def test_nothing_is_saved_unasked(tmp_path: Path) -> None:

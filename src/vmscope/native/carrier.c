@@ -112,32 +112,6 @@ vmscope_write_range(int fd, const unsigned char *from, size_t offset, size_t len
     return 0;
 }
 
-/* Whether it is a plain file of this user's under one name: what others may have put there is not written to. */
-static int
-is_private(int fd)
-{
-    struct stat status;
-    if (fstat(fd, &status) < 0) {
-        return 0;
-    }
-    errno = EEXIST;
-    return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1;
-}
-
-int
-vmscope_save_image(Mirror *self, const char *path)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600); /* a pipe nobody reads: ENXIO */
-    if (fd < 0) {
-        return errno;
-    }
-    /* What lies beyond `used` may be half an entry. */
-    int failed = !is_private(fd) || ftruncate(fd, 0) < 0 || vmscope_write_range(fd, self->image, 0, self->used) < 0 ||
-                 ftruncate(fd, (off_t)self->capacity) < 0;
-    int status = failed ? errno : 0;
-    return close(fd) < 0 && status == 0 ? errno : status;
-}
-
 static int
 write_dirty_pages(Mirror *self)
 {

@@ -11,25 +11,12 @@ from struct import Struct
 from time import monotonic_ns
 
 from vmscope.native.histogram import HistogramSlot
+from vmscope.native.save import save
 from vmscope.native.slots import LongSlot, TextSlot
 from vmscope.native.thread import STOP, Thread, resume
 
-if sys.platform == "win32":
-    _SAVED = os.O_BINARY | os.O_NOINHERIT
-
-    def _is_private(found: os.stat_result) -> bool:
-        return True
-else:
-    from stat import S_ISREG
-
+if sys.platform != "win32":
     from vmscope.native.lockmap import lock_file
-
-    _SAVED = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-
-    def _is_private(found: os.stat_result) -> bool:
-        """A plain file of this user's under one name: what others may have put there is not written to."""
-        return S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1
-
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,16 +177,7 @@ class Mirror(Thread):
     def save(self, path: bytes, /) -> None:
         """Writes the whole image, brought up to date, to a file (OSError)."""
         self._refresh()
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | _SAVED, 0o600)
-        try:
-            if not _is_private(os.fstat(fd)):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-            os.ftruncate(fd, 0)
-            view = self.image
-            while view:
-                view = view[os.write(fd, view) :]
-        finally:
-            os.close(fd)
+        save(self.image, path)
 
     # -- the thread
 

@@ -106,9 +106,10 @@ def _is_refused(path: bytes) -> bool:
 
 
 def remove(path: bytes) -> None:
+    """Unlinks it, where this process may: it may have another user by now."""
     try:
         os.unlink(path)
-    except FileNotFoundError:
+    except OSError:
         pass
 
 

@@ -1,0 +1,101 @@
+/* A region saved to a file, a pipe or a terminal. Async-signal-safe: a crash saves too. */
+#define _GNU_SOURCE
+#include "mirror.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STREAM_WAIT 1000 /* ms for the reader of a pipe to take some more */
+
+/* Whether others can put something under a name in the folder of this path, as in /tmp. */
+static int
+is_shared_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *end = strrchr(path, '/');
+    size_t length = end == NULL ? 0 : (size_t)(end - path) + 1; /* with the slash */
+    struct stat status;
+    if (length >= sizeof folder) {
+        return 1;
+    }
+    memcpy(folder, end == NULL ? "." : path, end == NULL ? 1 : length);
+    folder[end == NULL ? 1 : length] = '\0';
+    return stat(folder, &status) < 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+           (status.st_uid != 0 && status.st_uid != geteuid());
+}
+
+/* Whether it is this user's, under one name: in a shared folder nothing else is written to. */
+static int
+is_own(const struct stat *status)
+{
+    return status->st_uid == geteuid() && status->st_nlink == 1 && (S_ISREG(status->st_mode) || S_ISFIFO(status->st_mode));
+}
+
+/* For what has no offsets, as pipes and terminals; each wait for its reader has an end. */
+static int
+write_stream(int fd, const unsigned char *from, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, from, length);
+        if (written < 0 && errno == EAGAIN && poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, STREAM_WAIT) == 1) {
+            continue;
+        }
+        if (written < 0 && errno != EINTR) {
+            return -1;
+        }
+        from += written < 0 ? 0 : written;
+        length -= written < 0 ? 0 : (size_t)written;
+    }
+    return 0;
+}
+
+/* The image's whole entries, then zeros: what lies beyond `used` may be half an entry. */
+static int
+write_image(Mirror *self, int fd, const struct stat *status)
+{
+    static const unsigned char zeros[PAGE];
+    if (S_ISREG(status->st_mode)) {
+        return ftruncate(fd, 0) < 0 || vmscope_write_range(fd, self->image, 0, self->used) < 0 ||
+                       ftruncate(fd, (off_t)self->capacity) < 0
+                   ? -1
+                   : 0;
+    }
+    int failed = write_stream(fd, self->image, self->used);
+    for (size_t done = self->used; !failed && done < self->capacity;) {
+        size_t count = self->capacity - done < PAGE ? self->capacity - done : PAGE;
+        failed = write_stream(fd, zeros, count);
+        done += count;
+    }
+    return failed;
+}
+
+int
+vmscope_save_image(Mirror *self, const char *path)
+{
+    int shared = is_shared_folder(path), flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK; /* a pipe nobody reads: ENXIO */
+    int fd = open(path, shared ? flags | O_NOFOLLOW : flags, 0600);
+    if (fd < 0) {
+        return errno;
+    }
+    struct stat status;
+    sigset_t pipe_signal, before;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    int error = fstat(fd, &status) < 0 ? errno : shared && !is_own(&status) ? EEXIST : 0;
+    if (error == 0 && write_image(self, fd, &status) < 0) {
+        error = errno;
+    }
+    if (error == EPIPE && !sigismember(&before, SIGPIPE)) { /* the reader has gone, which is no reason to end */
+        (void)sigtimedwait(&pipe_signal, NULL, &(struct timespec){0});
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return close(fd) < 0 && error == 0 ? errno : error;
+}
