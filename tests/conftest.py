@@ -20,7 +20,7 @@ import pytest
 
 from tests.agents import live_vm
 from tests.support import JDK, JVM, Child, User, python_command
-from vmscope import native
+from vmscope import log, native
 from vmscope.tool.host import Host
 
 # The same examples in each run; `--hypothesis-profile=explore` looks for new ones.
@@ -65,6 +65,12 @@ def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No VM or tool is told things by the environment of whoever runs the tests."""
     for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "VMSCOPE_TOOL_OPTIONS"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def nothing_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test's records are repeats of another's."""
+    monkeypatch.setattr(log, "repeats", log.Repeats())
 
 
 @pytest.fixture(autouse=True)

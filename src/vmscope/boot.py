@@ -32,9 +32,10 @@ def _load_agents() -> None:
     except AgentError as error:
         import atexit
 
-        text = error.at_start() if isinstance(error, LibraryError) else f"vmscope: {error}\n"
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        from vmscope import terminal
+
+        terminal.ERR.show(error.at_start() if isinstance(error, LibraryError) else f"vmscope: {error}\n")
+        terminal.ERR.flush()
         atexit._run_exitfuncs()
         os._exit(1)  # site would show a SystemExit as a fatal error
     except OptionError:

@@ -7,6 +7,7 @@ from errno import EADDRINUSE
 from vmscope import native
 from vmscope.counters.kinds import Counter
 from vmscope.counters.registry import REGISTRY
+from vmscope.terminal import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ class Status:
         region = vm.region
         self.running = vm.running
         self.path = None if region is None or region.file is None else region.file.path
-        self.reason = vm.reason
+        self.reason = printable(vm.reason)
         self.attach_path = vm.attach_path
-        self.attach_reason = vm.attach_reason
+        self.attach_reason = printable(vm.attach_reason)
         self.capacity = 0 if region is None else region.capacity
         self.used = 0 if region is None else region.mirror.used
         self.overflow = 0 if region is None else region.mirror.overflow

@@ -446,16 +446,11 @@ class VirtualMachine:
         return Status(self)
 
     def _log(self, level: str, message: str, *arguments: object) -> None:
-        """Logs where the program has loaded logging; where it has not, nobody could have asked to see it."""
-        logging = sys.modules.get("logging")
-        if logging is None or self._silent or self.autostarted:
-            return
-        if not hasattr(logging, "shutdown"):  # the last of what it defines: it is being imported
-            return
-        logger = logging.getLogger("vmscope")
-        if not logger.handlers:
-            logger.addHandler(logging.NullHandler())
-        getattr(logger, level)(message, *arguments)
+        """Logs where the program may have asked to see it; nobody else pays for it."""
+        if "logging" in sys.modules and not self._silent and not self.autostarted:
+            from vmscope import log
+
+            log.say(level, message, *arguments)
 
 
 def _current_folder() -> str:

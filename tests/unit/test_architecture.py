@@ -235,3 +235,73 @@ def test_fast_paths_import_nothing_heavy(arguments: list[str]) -> None:
     loaded = modules_loaded(f"sys.argv[1:] = {arguments!r}\nfrom vmscope.cli import main\nsys.exit(main())")
     assert "vmscope.cli" in loaded
     assert loaded & HEAVY == set()
+
+
+# -- one way to a terminal ------------------------------------------------------------------------
+
+STREAMS = {"stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__"}
+PRINTS = {
+    "print",
+    "input",
+    "print_exc",
+    "print_exception",
+    "print_last",
+    "print_tb",
+    "print_stack",
+    "warn",
+    "StreamHandler",
+}
+# What may touch a stream besides terminal.py: the twin of the interpreter's own way to report, and an output that the
+# client of VM.log names, whose formatter has the rule.
+EXCEPT = {"native/dispatch.py": {"stderr", "write"}, "commands/log.py": {"StreamHandler"}}
+# Who may pass the rule over: what has applied it, cell by cell or piece by piece, and what is made for scripts.
+RAW = {
+    "put": {"cli/_table.py", "cli/cmd.py", "cli/counters.py", "cli/ps.py", "cli/stat.py"},
+    "pass_on": {"cli/_java.py", "cli/jcmd.py"},
+    "write_all": {"agents/dumps.py"},
+}
+
+
+def writes(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The line and the name of what writes to a standard stream: by name, by call, or by its descriptor."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
+            if node.attr in STREAMS:
+                yield node.lineno, node.attr
+        elif isinstance(node, ast.ImportFrom) and node.module == "sys":
+            yield from ((node.lineno, each.name) for each in node.names if each.name in STREAMS)
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            name = called.rpartition(".")[2]
+            number = isinstance(node.args[0], ast.Constant) and node.args[0].value in (1, 2) if node.args else False
+            if (name in PRINTS and called != "terminal.warn") or (name == "write" and number):
+                yield node.lineno, name
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.name != "terminal.py"], ids=module_id)
+def test_only_the_rule_s_module_writes_to_standard_output_and_error(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    allowed = EXCEPT.get(module_id(path), set())
+    assert [each for each in writes(tree) if each[1] not in allowed] == []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).partition(".")[0] == "terminal":
+            assert module_id(path) in RAW.get(node.attr, {module_id(path)}), f"line {node.lineno}: {node.attr}"
+
+
+def test_the_check_finds_each_way_to_write() -> None:
+    code = """
+print(1); sys.stdout.write("a"); from sys import stderr; os.write(2, b"a"); traceback.print_exc()
+logging.StreamHandler(); warnings.warn("a"); x = sys.__stderr__
+terminal.warn("a"); os.write(fd, b"a"); out.write("a"); "print(1)"
+"""
+    assert sorted(name for _, name in writes(ast.parse(code))) == sorted(
+        ["print", "stdout", "stderr", "write", "print_exc", "StreamHandler", "warn", "__stderr__"]
+    )
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.[ch]")), ids=module_id)
+def test_c_writes_nothing_but_the_name_of_what_crashed(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    writers = r"\b(?:printf|puts|perror|PyErr_Print\w*|PySys_Write\w+)\(|\bSTD(?:OUT|ERR)_FILENO\b|\bstd(?:out|err)\b"
+    found = re.findall(writers, text)
+    assert found == (["STDERR_FILENO"] * 2 if path.name == "culprit.c" else [])

@@ -3,22 +3,8 @@
 from __future__ import annotations
 
 import os
-import stat
-from fcntl import F_DUPFD_CLOEXEC, fcntl
 
-STDERR = 2
-
-
-def identity(file: int) -> tuple[int, int] | None:
-    """Which file a descriptor is; None where it is closed."""
-    try:
-        status = os.fstat(file)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-_first = identity(STDERR)  # what it was when the first agent came
+from vmscope import terminal
 
 
 def append(path: str, text: str) -> None:
@@ -32,9 +18,7 @@ def append(path: str, text: str) -> None:
     except OSError:
         return  # nobody to tell
     try:
-        data = text.encode(errors="backslashreplace")
-        while data:
-            data = data[os.write(file, data) :]
+        terminal.write_all(file, terminal.lines(text))
     except OSError:
         return
     finally:
@@ -42,16 +26,7 @@ def append(path: str, text: str) -> None:
 
 
 def opened(path: str) -> int:
-    """A descriptor to append to it, of one's own. OSError, also where standard error is closed.
-
-    A program may have closed that, as daemons do, and its number be another file's now, which is none of ours. What is
-    put in its place on purpose is inherited by children; what Python opens at a number that is free is not.
-    """
-    if path != "-":
-        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    inherited = os.get_inheritable(STDERR)
-    file = fcntl(STDERR, F_DUPFD_CLOEXEC, STDERR + 1)  # what is found out of it holds for what is written to it
-    if identity(file) != _first and (not inherited or stat.S_ISSOCK(os.fstat(file).st_mode)):
-        os.close(file)
-        raise OSError("standard error is closed")
-    return file
+    """A descriptor to append to it, of one's own. OSError, also where standard error is closed."""
+    if path == "-":
+        return terminal.standard_error()
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

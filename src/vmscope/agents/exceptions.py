@@ -19,11 +19,11 @@ program runs `jcmd PID Exceptions.print` shows it.
 
 from __future__ import annotations
 
-import sys
 from fnmatch import fnmatchcase
 from types import CodeType, FrameType, TracebackType
 
 import vmscope
+from vmscope import terminal
 from vmscope.agents import clauses, options
 from vmscope.agents.entries import entries
 from vmscope.agents.reports import offer
@@ -62,7 +62,7 @@ class Exceptions:
         if not self._env.disposed:
             self._env.dispose_environment()
         if self.report:
-            sys.stderr.write(self.table())
+            terminal.ERR.show(self.table())
 
     def table(self) -> str:
         """Who swallowed what, the most frequent first."""

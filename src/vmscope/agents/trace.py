@@ -26,6 +26,7 @@ from types import CodeType, FrameType
 from weakref import WeakKeyDictionary
 
 import vmscope
+from vmscope import terminal
 from vmscope.agents import functions, options
 from vmscope.agents.entries import entries
 from vmscope.agents.reports import offer
@@ -135,7 +136,7 @@ class Trace:
         if not self._env.disposed:
             self._env.dispose_environment()
         if self.report:
-            sys.stderr.write(self.table())
+            terminal.ERR.show(self.table())
 
     def table(self) -> str:
         """The functions that were called, by their time, that of what they call included."""

@@ -3,8 +3,8 @@
     with connect(4711) as client, client.execute("jcmd", "VM.version") as reply:
         for part in reply: ...
 
-Each operation is a connection of its own. Nothing waits longer than its time limit, and nothing that a server sends
-is kept: an answer is handed on as it comes.
+Each operation is a connection of its own. Nothing waits longer than its time limit, and of what a server sends nothing
+is kept but a line or a message of limited length: an answer is handed on as it comes.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ BAD_VERSION = 101  # a status: the server speaks no such version of the protocol
 _ARGUMENTS = 3
 _LONGEST_ARGUMENT = 1024  # bytes: what a HotSpot takes by version 1
 _LONGEST_STATUS = 16
+_LONGEST_LINE = 4096  # of those that say how far a command is
 _PIECE = 1 << 16
 _LONGEST_MESSAGE = 1 << 16
 
@@ -57,30 +58,39 @@ class Reply:
 
     def _read_progress(self, progress: Callable[[bytes], object]) -> bytes:
         """Hands on the lines with a # in front; what was read after them."""
-        text = part = self._receive()
-        while part and (not text or text.startswith(b"#")):
-            line, newline, rest = text.partition(b"\n")
-            if newline:
-                progress(line[1:])
-                text = rest
-            else:
-                part = self._receive()
-                text += part
+        text = self._receive()
+        while text.startswith(b"#"):
+            line, newline, rest = self._read_line(text, _LONGEST_LINE)
+            if not newline:
+                raise self._nonsense(line)
+            progress(line[1:])
+            text = rest or self._receive()
         return text
 
     def _read_status(self) -> int:
-        text = part = self._rest or self._receive()
-        while part and b"\n" not in text and len(text) < _LONGEST_STATUS:
+        line, newline, self._rest = self._read_line(self._rest or self._receive(), _LONGEST_STATUS)
+        digits = line[1:] if line.startswith(b"-") else line
+        if digits.isdigit() and len(line) <= _LONGEST_STATUS:
+            return int(line)
+        if not line and not newline:
+            raise self._client.ended("closed the connection without an answer")
+        raise self._nonsense(line)
+
+    def _read_line(self, text: bytes, longest: int) -> tuple[bytes, bytes, bytes]:
+        """Of what begins with `text` the first line, its newline, which the end may lack, and what comes behind it. It
+        comes whole within the time limit, however small the pieces are; of one that is too long there is a part."""
+        deadline = None if self._client.silence is None else monotonic() + self._client.silence
+        part = text
+        while part and b"\n" not in text and len(text) <= longest:
+            if deadline is not None and monotonic() > deadline:
+                raise self._client.slow()
             part = self._receive()
             text += part
-        line, newline, self._rest = text.partition(b"\n")
-        digits = line[1:] if line.startswith(b"-") else line
-        if digits.isdigit() and (newline or not part):
-            return int(line)
+        return text.partition(b"\n")
+
+    def _nonsense(self, text: bytes) -> AttachError:
         pid = self._client.pid
-        if not text:
-            raise self._client.ended("closed the connection without an answer")
-        raise AttachError(
+        return AttachError(
             f"process {pid} does not answer by the attach protocol: {text[:40]!r}",
             pid=pid,
             hint="something else has its socket",
@@ -107,19 +117,22 @@ class Reply:
             raise self._client.ended("ended")
 
     def read(self, limit: int = _LONGEST_MESSAGE) -> bytes:
-        """The body, at most `limit` bytes of it."""
-        parts, left = [], limit
+        """The body, at most `limit` bytes of it, which come within the time limit, however small the pieces are."""
+        silence = self._client.silence
+        deadline = None if silence is None else monotonic() + silence
+        text = bytearray()
         for part in self:
-            parts.append(part[:left])
-            left -= len(part)
-            if left <= 0:
+            text += part[: limit - len(text)]
+            if len(text) == limit:
                 break
-        return b"".join(parts)
+            if deadline is not None and monotonic() > deadline:
+                raise self._client.slow()
+        return bytes(text)
 
     def failure(self) -> OperationFailed:
         """What a status that is not 0 means, in the process's own words."""
         pid = self._client.pid
-        text = self.read().decode("utf-8", "replace").strip()
+        text = " ".join(self.read().decode("utf-8", "backslashreplace").split())
         if self.status == BAD_VERSION:
             text = f"process {pid} speaks another version of the attach protocol"
         return OperationFailed(
@@ -137,7 +150,8 @@ class Reply:
 
 
 class Client:
-    """A process that answers. `silence`: seconds without a byte after which its answer is given up; None for never."""
+    """A process that answers. `silence`: seconds without a byte after which its answer is given up, and in which a
+    status or a message has to be whole; None for never."""
 
     __slots__ = ("_path", "_ready", "silence", "target")
 
@@ -213,6 +227,14 @@ class Client:
             f"process {pid} has been asked and has said nothing for {self.silence:g} s; it may still be at it",
             pid=pid,
             hint="--timeout=SECONDS waits longer; vmscope stat shows what it is doing",
+        )
+
+    def slow(self) -> AttachTimeout:
+        """What should have come at once has come byte by byte."""
+        return AttachTimeout(
+            f"process {self.pid} has not answered within {self.silence:g} s, though it has begun to",
+            pid=self.pid,
+            hint="--timeout=SECONDS waits longer",
         )
 
     def ended(self, what: str) -> AttachError:

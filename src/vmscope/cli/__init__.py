@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from vmscope import terminal
 from vmscope.errors import CommandLineError, OptionError, VMScopeError
 
 TYPE_CHECKING = False
@@ -49,24 +50,24 @@ def _command(name: str) -> str:
 
 def _dispatch(args: list[str]) -> int | Callable[[], int]:
     if not args:
-        sys.stderr.write(usage())
+        terminal.ERR.show(usage())
         return 2
     first, rest = args[0], args[1:]
     if first in ("--version", "-V"):
         from vmscope import __version__
 
-        print(f"vmscope {__version__}")
+        terminal.OUT.show(f"vmscope {__version__}\n")
         return 0
     asked = first in ("help", "--help", "-h")
     if asked:
         if not rest:
-            sys.stdout.write(usage())
+            terminal.OUT.show(usage())
             return 0
         first = rest[0]
     name = _command(first)
     module = __import__(f"vmscope.cli.{name}", fromlist=["main"])
     if asked or (rest == ["--help"] and name not in DROP_INS):
-        sys.stdout.write(module.HELP)
+        terminal.OUT.show(module.HELP)
         return 0
     status: int | Callable[[], int] = module.main(rest)
     return status
@@ -82,15 +83,13 @@ def main(args: list[str] | None = None) -> int:
         boot.leave()
     try:
         status = _dispatch(sys.argv[1:] if args is None else args)
-        sys.stdout.flush()
+        terminal.OUT.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the flush at exit must not fail again
         return 1
     except KeyboardInterrupt:
         return 130
     except VMScopeError as error:
-        place = f"{error.path}: " if error.path and error.path not in str(error) else ""
-        hint = f" ({error.hint})" if error.hint else ""
-        sys.stderr.write(f"vmscope: {place}{error}{hint}\n")
+        terminal.complain(error)
         return 2 if isinstance(error, (CommandLineError, OptionError)) else 1
     return status if isinstance(status, int) else status()  # a program, whose errors are not ours to catch

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from vmscope import terminal
 from vmscope.errors import CommandLineError
 
 TYPE_CHECKING = False
@@ -119,15 +120,15 @@ def decimal_symbols() -> Symbols | None:
 
 
 def write(text: str) -> None:
-    """Put text on stdout, now."""
-    out = sys.stdout.buffer
-    out.write(encode(text))
-    out.flush()
+    """Put text on stdout, now: byte for byte as the JDK's tools do, but where a terminal would obey what is in it."""
+    _put(terminal.OUT, text)
 
 
 def complain(text: str) -> int:
     """A line or more on stderr; the exit status that the JDK's tools then have."""
-    sys.stderr.flush()
-    sys.stderr.buffer.write(encode(text + "\n"))
-    sys.stderr.buffer.flush()
+    _put(terminal.ERR, text + "\n")
     return 1
+
+
+def _put(stream: terminal.Stream, text: str) -> None:
+    stream.pass_on(encode(terminal.lines(text) if stream.isatty() else text))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from vmscope.wire.text import printable
+from vmscope import terminal
+from vmscope.terminal import columns as width_of
+from vmscope.terminal import cut, printable
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
@@ -27,22 +28,23 @@ class Screen:
     __slots__ = ("colour", "terminal", "width")
 
     def __init__(self) -> None:
-        self.terminal = sys.stdout.isatty()
+        self.terminal = terminal.OUT.isatty()
         self.width: int | None = None
         self.colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         if self.terminal:
             columns = os.environ.get("COLUMNS", "")
-            self.width = int(columns) if columns.isdecimal() and int(columns) else os.get_terminal_size(1).columns
+            given = int(columns) if columns.isdecimal() else 0
+            self.width = given or os.get_terminal_size(1).columns or None
 
     def clear(self) -> None:
         """Empties a terminal before the next picture; elsewhere one picture follows another after a blank line."""
-        sys.stdout.write(_CLEAR if self.terminal else "\n")
+        terminal.OUT.put(_CLEAR if self.terminal else "\n")
 
 
 def render(columns: list[Column], rows: list[list[str]], screen: Screen, *, dim: frozenset[int] = frozenset()) -> str:
     """The table's lines, title first. `dim` are the numbers of rows that matter less."""
     cells = [[printable(cell) for cell in row] for row in rows]
-    widths = [max([len(column.title), *(len(row[i]) for row in cells)]) for i, column in enumerate(columns)]
+    widths = [max([len(column.title), *(width_of(row[i]) for row in cells)]) for i, column in enumerate(columns)]
     lines = [_line([column.title for column in columns], columns, widths, screen)]
     lines += [_line(row, columns, widths, screen) for row in cells]
     if screen.colour:
@@ -52,15 +54,20 @@ def render(columns: list[Column], rows: list[list[str]], screen: Screen, *, dim:
     return "\n".join(lines) + "\n"
 
 
+def as_json(value: object) -> str:
+    """One line of printable ASCII."""
+    import json
+
+    return json.dumps(value).replace("\x7f", "\\u007f") + "\n"  # json leaves that one as it is
+
+
 def _line(cells: list[str], columns: list[Column], widths: list[int], screen: Screen) -> str:
-    parts = [
-        cell.rjust(width) if column.right else cell.ljust(width)
-        for cell, column, width in zip(cells, columns, widths, strict=True)
-    ]
+    parts = []
+    for cell, column, width in zip(cells, columns, widths, strict=True):
+        room = " " * (width - width_of(cell))
+        parts.append(room + cell if column.right else cell + room)
     line = "  ".join(parts).rstrip()
-    if screen.width is not None and len(line) > screen.width:
-        line = line[: screen.width - 1] + "…"
-    return line
+    return line if screen.width is None else cut(line, screen.width)
 
 
 # -- numbers --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from vmscope import terminal
 from vmscope.attach.client import connect
 from vmscope.attach.target import Target
 from vmscope.cli import _options
@@ -49,11 +50,11 @@ def main(args: list[str]) -> int:
         raise CommandLineError(f"attach takes an agent, not {words[1]!r}", hint="vmscope attach --help shows how")
     with ready(pid, timeout) as client:
         if len(words) == 1:
-            print(f"{pid} is ready: {version(client)}")
+            terminal.OUT.show(f"{pid} is ready: {version(client)}\n")
         else:
             agent, _, text = words[1].partition("=")
             load(client, agent, text)
-            print(f"{pid} has loaded {agent}")
+            terminal.OUT.show(f"{pid} has loaded {terminal.printable(agent)}\n")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from vmscope import terminal
 from vmscope.errors import CommandLineError, VMScopeError
 
 HELP = """\
@@ -66,9 +67,8 @@ def main(args: list[str]) -> int:
             path=path,
             hint="use an account that may write there, or the vmscope of a virtual environment of yours",
         ) from error
-    print(
-        f"autostart    {'on' if os.path.lexists(path) else 'off'}\nfile         {path}\nenvironment  {_environment()}"
-    )
+    rows = [("autostart", "on" if os.path.lexists(path) else "off"), ("file", path), ("environment", _environment())]
+    terminal.OUT.show("".join([f"{name:<13}{terminal.printable(text)}\n" for name, text in rows]))
     return 0
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from vmscope import terminal
 from vmscope.attach.client import SILENCE, connect
 from vmscope.errors import CommandLineError
 
@@ -25,7 +24,7 @@ OpenJDK 64-Bit Server VM version 17.0.15+6-Debian-1deb12u1
 JDK 17.0.15
 """
 
-DONE = b"Command executed successfully\n"  # what a command that said nothing shows
+DONE = "Command executed successfully\n"  # what a command that said nothing shows
 
 
 TALKATIVE = "GC.heap_dump "  # says how far it is, where it is asked to
@@ -37,24 +36,28 @@ def main(args: list[str]) -> int:
     if not words:
         raise CommandLineError("cmd needs the pid of a VM", hint="vmscope ps lists them")
     pid, command = pid_of("cmd", words[0]), line(words[1:]) or "help"
-    write, flush = sys.stdout.buffer.write, sys.stdout.buffer.flush
     told = _tell if command.startswith(TALKATIVE) else None
     with connect(pid, silence=silence) as client, client.execute("jcmd", command, progress=told) as reply:
         if reply.status:
             raise reply.failure()
         said = False
+        shown = terminal.Filter()
         for part in reply:
-            write(part)
-            flush()
+            _put(shown.feed(part))
             said = True
+        _put(shown.feed(b"", last=True))
     if not said:
-        write(DONE)
+        _put(DONE)
     return 0
 
 
 def _tell(line: bytes) -> None:
-    sys.stdout.buffer.write(line + b"\n")
-    sys.stdout.buffer.flush()
+    _put(terminal.printable(line.decode(errors="backslashreplace")) + "\n")
+
+
+def _put(text: str) -> None:
+    terminal.OUT.put(text)
+    terminal.OUT.flush()
 
 
 def pid_of(command: str, word: str) -> int:

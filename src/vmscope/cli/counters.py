@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
-from vmscope import reader
+from vmscope import reader, terminal
 from vmscope.cli import _options, _table
 from vmscope.cli._table import Column
 from vmscope.errors import CommandLineError, StaleRegion, VMScopeError
@@ -71,12 +70,12 @@ def main(args: list[str]) -> int:
                     screen.clear()
                 units = {name: UNITS[counter.units] for name, counter in vm.counters.items()}
                 if "--json" in options:
-                    sys.stdout.write(_json(values))
+                    terminal.OUT.put(_table.as_json(values))
                 else:
-                    sys.stdout.write(_text(values, units, before, taken, screen, watching=bool(pause)))
+                    terminal.OUT.put(_text(values, units, before, taken, screen, watching=bool(pause)))
                 if not pause:
                     return 0
-                sys.stdout.flush()
+                terminal.OUT.flush()
                 before = taken, values
                 time.sleep(pause)
                 if not vm.path_given and not vm.alive:
@@ -143,9 +142,3 @@ def _change(value: int | str, name: str, before: tuple[float, Values] | None, ta
     if not isinstance(value, int) or not isinstance(old, int) or value == old:
         return ""
     return f"{(value - old) / (taken - before[0]):+,.1f}"
-
-
-def _json(values: Values) -> str:
-    import json
-
-    return json.dumps(values) + "\n"

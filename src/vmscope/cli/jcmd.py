@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import codecs
 import os
-import sys
 
+from vmscope import terminal
 from vmscope.attach.client import BAD_VERSION, HANDSHAKE, connect
 from vmscope.cli import _java, _jvmstat
 from vmscope.cli.jps import listed
@@ -20,7 +20,7 @@ from vmscope.reader.process import PID_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from vmscope.attach.client import Reply
 
@@ -169,22 +169,27 @@ def _pids(process: str) -> list[int]:
 def _execute(pid: int, request: Request, patience: float) -> None:
     if pid > PID_MAX:
         raise NoSuchProcess("Invalid process identifier", pid=pid)
-    write, flush = sys.stdout.buffer.write, sys.stdout.buffer.flush
+    put = terminal.OUT.pass_on
     with connect(pid, timeout=patience, silence=None) as client:
         for line in request.lines():
             with client.execute("jcmd", line) as reply:
                 if reply.status:
                     raise _failure(reply)
-                decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+                text = _shown()
                 said = False
                 for part in reply:
-                    write(_java.encode_text(decode(part)))
-                    flush()
+                    put(_java.encode_text(text(part, False)))
                     said = True
-                write(_java.encode_text(decode(b"", True)))
+                put(_java.encode_text(text(b"", True)))
             if not said:
-                write(b"Command executed successfully\n")
-            flush()
+                put(b"Command executed successfully\n")
+
+
+def _shown() -> Callable[[bytes, bool], str]:
+    """Decodes an answer that comes in pieces, by the rule for terminals where it goes to one."""
+    if terminal.OUT.isatty():
+        return terminal.Filter().feed
+    return codecs.getincrementaldecoder("utf-8")("replace").decode
 
 
 def _failure(reply: Reply) -> OperationFailed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from vmscope import terminal
 from vmscope.cli import _java, _jvmstat
 from vmscope.errors import AccessDenied, CommandLineError, VMIdentifierError, VMScopeError
 from vmscope.reader.attachment import open_candidate
@@ -55,7 +56,7 @@ def main(arguments: list[str]) -> int:
     try:
         own, _ = _java.split_options(arguments)
         if len(own) == 1 and own[0] in HELP_OPTIONS:
-            sys.stderr.write(USAGE)
+            terminal.ERR.show(USAGE)
             return 0
     except CommandLineError as error:
         return _java.complain(str(error))

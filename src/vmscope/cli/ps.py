@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
-from vmscope import reader
+from vmscope import reader, terminal
 from vmscope.cli import _options, _table
 from vmscope.cli._table import Column
 from vmscope.errors import CommandLineError, VMScopeError
@@ -101,14 +100,14 @@ def main(args: list[str]) -> int:
             if pause and "--json" not in options:
                 screen.clear()
             if rows or not wanted:
-                sys.stdout.write(text)
+                terminal.OUT.put(text)
             missing = sorted(set(wanted) - {row.pid for row in rows})
             if missing:
                 _explain(missing)
                 status = 1
             if not pause:
                 return status
-            sys.stdout.flush()
+            terminal.OUT.flush()
             time.sleep(pause)
     except KeyboardInterrupt:
         if not pause:
@@ -128,8 +127,7 @@ def _explain(pids: list[int]) -> None:
         try:
             reader.vm(pid).close()
         except VMScopeError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            sys.stderr.write(f"vmscope: {error}{hint}\n")
+            terminal.complain(error)
 
 
 def _rows(everything: bool, wanted: list[int]) -> list[Row]:
@@ -167,9 +165,7 @@ def _text(rows: list[Row], screen: _table.Screen, *, with_state: bool) -> str:
 
 
 def _json(rows: list[Row]) -> str:
-    import json
-
-    return json.dumps([{name: getattr(row, name) for name in _JSON} for row in rows]) + "\n"
+    return _table.as_json([{name: getattr(row, name) for name in _JSON} for row in rows])
 
 
 _JSON = ("pid", "user", "kind", "version", "state", "uptime", "threads", "rss", "cpu", "main", "path")

@@ -6,7 +6,7 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import environ, flags, later, runtime
+from vmscope import environ, flags, later, runtime, terminal
 from vmscope.errors import CommandLineError, LibraryError
 
 if sys.platform != "win32":
@@ -59,7 +59,7 @@ def main(args: list[str]) -> "Callable[[], int]":
     source = b"" if kind or application else _read(target)
     inherited = environ.get(environ.OPTIONS)
     if inherited:
-        sys.stderr.write(f"Picked up {environ.OPTIONS}: {inherited}\n")
+        terminal.ERR.show(f"Picked up {environ.OPTIONS}: {inherited}\n")
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
     runtime.start(*options, command=" ".join([name, *arguments]), agents=False)
     later.at_exit(_tell_unsaved)
@@ -70,7 +70,7 @@ def main(args: list[str]) -> "Callable[[], int]":
     try:
         runtime.VM.load_agents(shown=True)
     except LibraryError as error:
-        sys.stderr.write(error.at_start())
+        terminal.ERR.show(error.at_start())
         return lambda: 1
 
     def program() -> int:
@@ -139,8 +139,8 @@ def _make_main() -> "ModuleType":
 
 def _tell_unsaved() -> None:
     """Who asked for a save is told that there is none; the exit status stays the program's."""
-    if runtime.VM.unsaved and sys.stderr is not None:
-        sys.stderr.write(f"vmscope: {runtime.VM.unsaved}\n")
+    if runtime.VM.unsaved:
+        terminal.ERR.show(f"vmscope: {runtime.VM.unsaved}\n")
 
 
 def _first_path(kind: str, target: str, application: bool) -> str:

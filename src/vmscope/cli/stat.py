@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
-from vmscope import reader
+from vmscope import reader, terminal
 from vmscope.cli import _options, _table
 from vmscope.cli._table import Column
 from vmscope.errors import CommandLineError, NoSuchProcess, StaleRegion
@@ -198,8 +197,8 @@ def main(args: list[str]) -> int:
                     if before is None:
                         raise
                     return 0
-                sys.stdout.write(lines.line(now, Interval(before, now)))
-                sys.stdout.flush()
+                terminal.OUT.put(lines.line(now, Interval(before, now)))
+                terminal.OUT.flush()
                 before = now
                 left -= 1
                 if left <= 0 and not endless:
@@ -227,9 +226,7 @@ class _Lines:
     def line(self, now: Sample, interval: Interval) -> str:
         values = [field.value(now, interval) for field in self._fields]
         if self._json:
-            import json
-
-            return json.dumps({field.name: value for field, value in zip(self._fields, values, strict=True)}) + "\n"
+            return _table.as_json({field.name: value for field, value in zip(self._fields, values, strict=True)})
         cells = [
             ("-" if value is None else field.show(value)).rjust(width)
             for field, value, width in zip(self._fields, values, self._widths, strict=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from vmscope.terminal import printable
 from vmscope.tool.sightings import ACQUIRED, ENDED, NOTIFIED, kind
 from vmscope.tool.thread_state import ThreadState
 from vmscope.tool.waits import namespace
-from vmscope.wire.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

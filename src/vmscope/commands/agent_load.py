@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from vmscope import flags
+from vmscope import flags, log, terminal
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.errors import AgentError, CommandError, LibraryError
@@ -14,7 +12,11 @@ if TYPE_CHECKING:
     from vmscope.commands.registry import Output
 
 _FLAG = "EnableDynamicAgentLoading"
-_STDERR = 2
+_LONGEST = 1000  # characters of a name
+_MOST = 64  # agents that are remembered as warned of
+
+_warned: set[str] = set()
+_repeats = log.Repeats()
 
 
 def run(out: Output, library_path: str, agent_option: str | None) -> None:
@@ -58,18 +60,19 @@ def load(name: str, options: str | None, kind: str = "") -> int:
 
 
 def _warn(name: str) -> None:
-    """The agents that are there already have been warned of."""
-    from vmscope import tool
-
-    if all(agent.name != name for agent in tool.vm().agents):
-        line = (
-            f"WARNING: vmscope: a client loads the agent {name} into this program while it runs; "
+    """Once of each agent, whether it can be loaded or not; of many as the log has what is repeated."""
+    name = terminal.printable(name[:_LONGEST])
+    if name in _warned:
+        return
+    if len(_warned) < _MOST:
+        _warned.add(name)
+    untold = _repeats.admit()
+    if untold is not None:
+        others = f" ({untold} others were not warned of)" if untold else ""
+        terminal.warn(
+            f"WARNING: vmscope: a client loads the agent {name}{others} into this program while it runs; "
             f"start it with -XX:+{_FLAG} to hide this warning, with -XX:-{_FLAG} to forbid it\n"
         )
-        try:
-            os.write(_STDERR, line.encode(errors="backslashreplace"))
-        except OSError:
-            pass  # nobody to tell
 
 
 COMMANDS = (

@@ -8,9 +8,9 @@ from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 
 from vmscope.commands import _layout as layout
 from vmscope.commands.registry import Command
+from vmscope.terminal import printable
 from vmscope.tool.sightings import Turns, kind
 from vmscope.tool.waits import attribute
-from vmscope.wire.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import gc
 from vmscope import native
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
+from vmscope.terminal import printable
 from vmscope.tool import anatomy
-from vmscope.wire.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

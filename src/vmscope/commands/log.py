@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 
+from vmscope import log, terminal
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.errors import CommandError
@@ -14,11 +17,12 @@ if TYPE_CHECKING:
 
     from vmscope.commands.registry import Output
 
-ROOT = "vmscope"
 # A JVM's words for logging's levels; 0 is none of its own, 100 more than anything has.
 LEVELS = {"default": 0, "trace": 5, "debug": 10, "info": 20, "warning": 30, "error": 40, "off": 100}
 
 _FORMAT = "[%(asctime)s][%(levelname)s][%(name)s] %(message)s"
+
+_MOST = 8  # outputs, each of which is a descriptor of the program's
 
 _outputs: dict[str, logging.Handler] = {}
 _changed: set[str] = set()  # the loggers whose level was set here
@@ -40,14 +44,27 @@ def run(out: Output, output: str | None, what: str | None, disable: bool, list: 
 def _selections(what: str) -> list[tuple[str, int]]:
     """`LOGGER=LEVEL,...`: `all`, or a logger's name without `vmscope.`; a level is `debug` where none is written."""
     found = []
+    known = _names()
     for selection in what.split(","):
         tag, equals, level = selection.partition("=")
-        if not tag or not all(part.isidentifier() for part in tag.split(".")):
-            raise CommandError(f"Invalid logger '{tag}': write all, tool or commands")
+        name = log.ROOT if tag == "all" else f"{log.ROOT}.{tag}"
+        if name not in known:  # logging would keep it for ever, and what stands before each of its dots
+            tags = [each.partition(".")[2] for each in known if each != log.ROOT]
+            raise CommandError(f"Invalid logger '{tag}': write {' or '.join(['all', *tags])}")
         if (level if equals else "debug") not in LEVELS:
             raise CommandError(f"Invalid level '{level}': one of {', '.join(LEVELS)}")
-        found.append((ROOT if tag == "all" else f"{ROOT}.{tag}", LEVELS[level if equals else "debug"]))
+        found.append((name, LEVELS[level if equals else "debug"]))
     return found
+
+
+def _names() -> list[str]:
+    """Of vmscope's loggers, and of those below it that agents have made."""
+    names = {log.TOOL, log.COMMANDS}
+    module = sys.modules.get("logging")
+    if module is not None:
+        made = [*module.Logger.manager.loggerDict.items()]
+        names |= {name for name, each in made if name.startswith(f"{log.ROOT}.") and isinstance(each, module.Logger)}
+    return [log.ROOT, *sorted(names)]
 
 
 def _logger(name: str) -> logging.Logger:
@@ -62,20 +79,53 @@ def _open(output: str) -> None:
 
     if output in _outputs:
         return
+    if len(_outputs) == _MOST:
+        raise CommandError(f"there are {_MOST} outputs already, and there can be no more: -disable ends them all")
     try:
-        handler: logging.Handler = logging.StreamHandler() if output == "stderr" else logging.FileHandler(output)
+        if output == "stderr":
+            handler: logging.Handler = logging.StreamHandler()
+        else:
+            _refuse(output)
+            handler = logging.FileHandler(output, errors="backslashreplace")
     except OSError as error:
         raise CommandError(f"cannot write the log to {output}: {error.strerror}") from error
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter(_formatter())
+    handler.handleError = _discard  # type: ignore[method-assign]
     _outputs[output] = handler
-    _logger(ROOT).addHandler(handler)
+    _logger(log.ROOT).addHandler(handler)
+
+
+def _refuse(output: str) -> None:
+    """CommandError for what would be waited for."""
+    try:
+        mode = os.stat(output).st_mode
+    except OSError:
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
+        raise CommandError(f"cannot write the log to {output}: it is no file")
+
+
+def _formatter() -> logging.Formatter:
+    import logging
+
+    class Printable(logging.Formatter):
+        """By the rule for terminals, whichever agent's logger a record is of."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            return terminal.lines(super().format(record))
+
+    return Printable(_FORMAT)
+
+
+def _discard(record: logging.LogRecord) -> None:
+    """It cannot be written; logging would show a traceback on the program's standard error, for each record."""
 
 
 def _disable() -> None:
     """As if nobody had ever asked."""
     while _outputs:
         _, handler = _outputs.popitem()
-        _logger(ROOT).removeHandler(handler)
+        _logger(log.ROOT).removeHandler(handler)
         handler.close()
     while _changed:
         _logger(_changed.pop()).setLevel(0)
@@ -88,12 +138,12 @@ def _list(out: Output) -> None:
         out.write("The program has not imported logging: nothing is said\n")
         return
     words = {number: word for word, number in LEVELS.items()}
-    known = module.Logger.manager.loggerDict
-    for name in sorted(name for name in [*known] if f"{name}.".startswith(f"{ROOT}.")):
-        logger = known[name]
+    for name in _names():
+        logger = module.Logger.manager.loggerDict.get(name)
         if isinstance(logger, module.Logger):
             level = logger.getEffectiveLevel()
             out.write(f" {name}: {words.get(logger.level, logger.level)}, so {words.get(level, level)} and above\n")
+    out.write(f"Repeated records that were not logged since the last one like them: {log.repeats.untold()}\n")
     out.write("Log output: what the program's own handlers do with it\n")
     for output in _outputs:
         out.write(f" {output}\n")

@@ -37,7 +37,7 @@ def serve(call: Call) -> Generator[None, None, None]:
         except VMScopeError as error:
             reply.fail(registry.told(error))
         except BaseException as error:
-            registry.log("the operation %s raised", call.operation, error=error)
+            registry.report("the operation %s raised", call.operation, error=error)
             reply.fail(f"{call.operation} failed: {type(error).__name__}")
         reply.flush()
     except (BrokenPipeError, MemoryError):

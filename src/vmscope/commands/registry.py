@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from types import GeneratorType
 
+from vmscope import log
 from vmscope.commands import guest
 from vmscope.commands.arguments import ILLEGAL, Argument, parse
 from vmscope.errors import CommandError, VMScopeError
@@ -179,7 +180,7 @@ def _run(command: Command, values: dict[str, Value], out: Output) -> Iterator[No
     except VMScopeError as error:
         raise CommandError(told(error)) from error
     except BaseException as error:
-        log("the command %s raised", command.name, error=error)
+        report("the command %s raised", command.name, error=error)
         text = " ".join(str(error).split())
         raise CommandError(f"{command.name} failed: {type(error).__name__}{': ' if text else ''}{text}") from error
 
@@ -202,13 +203,11 @@ def told(error: VMScopeError) -> str:
     return f"{error}: {error.hint}" if error.hint else str(error)
 
 
-def log(message: str, *arguments: object, error: BaseException) -> None:
-    """Where the program has loaded logging; where it has not, nobody could have asked to see it."""
+def report(message: str, *arguments: object, error: BaseException) -> None:
+    """Logs what a command raised."""
     if "logging" in sys.modules:
         with guest.Visit():
             try:
-                from vmscope.tool import reports
-
-                reports.error(message, *arguments, error=error, log=reports.COMMANDS)
+                log.say("error", message, *arguments, error=error, name=log.COMMANDS)
             except BaseException:  # a handler of the program's, which has its own ways of being told
                 pass

@@ -11,11 +11,11 @@ from vmscope.commands import _layout as layout
 from vmscope.commands._tasks import Task, tasks
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
+from vmscope.terminal import printable
 from vmscope.tool import properties, sightings
 from vmscope.tool.circles import circles
 from vmscope.tool.sightings import ACQUIRED, ENDED, Sighting, Turns, lock_of
 from vmscope.tool.thread_state import ThreadState, activity
-from vmscope.wire.text import printable
 
 NAMED = 3  # of those that wait for a lock
 OWN = ("vmscope listener",)  # what the kernel cuts

@@ -70,7 +70,7 @@ def resume() -> None:
         try:
             _switch_on(key)
         except VMScopeError as error:  # the program has taken what it needs
-            log(f"the instrument {key[0]} stays off: {error}")
+            report(f"the instrument {key[0]} stays off: {error}")
 
 
 def _row(name: str) -> tuple[str, tuple[str, ...], str]:
@@ -111,7 +111,7 @@ def _attach(name: str, module: str) -> Undo:
         try:
             undo[0] = _code(name).attach(imported)
         except VMScopeError as error:  # the program did not call us: it only imported something
-            log(f"the instrument {name} stays off: {error}")
+            report(f"the instrument {name} stays off: {error}")
 
     _imports.when_imported(module, later)
     return lambda: undo[0]()
@@ -122,8 +122,9 @@ def _code(name: str) -> ModuleType:
     return module
 
 
-def log(message: str) -> None:
-    """Into the logger `vmscope`, with the error at hand, where the program has loaded logging."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        logging.getLogger("vmscope").debug(message, exc_info=True)
+def report(message: str) -> None:
+    """Logs it, with the error at hand."""
+    if "logging" in sys.modules:
+        from vmscope import log
+
+        log.say("debug", "%s", message, error=sys.exception())

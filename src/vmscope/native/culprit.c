@@ -150,6 +150,16 @@ put(char *at, const char *text)
     return at + length;
 }
 
+/* A file's name, of whatever bytes: what a terminal might obey, or take for another character, is a question mark. */
+static char *
+put_name(char *at, const char *name)
+{
+    for (; *name != '\0'; name++) {
+        *at++ = ' ' <= *name && *name <= '~' ? *name : '?';
+    }
+    return at;
+}
+
 static char *
 put_number(char *at, uintptr_t number, unsigned base)
 {
@@ -238,10 +248,10 @@ vmscope_name_culprit(int signum, const siginfo_t *info, const void *given)
     at = put(put_number(at, (uintptr_t)getpid(), 10), ", tid=");
     at = put_number(at, (uintptr_t)syscall(SYS_gettid), 10);
     if (code == NULL) {
-        at = put(put(put(at, ", while the native agent is opened: C  ["), opening), "]\n");
+        at = put(put_name(put(at, ", while the native agent is opened: C  ["), opening), "]\n");
     } else {
         at = put(put(at, found == pc ? ", in" : ", called from"), " the native agent: C  [");
-        at = put(put_number(put(put(at, code->name), "+"), found - code->base, 16), "]\n");
+        at = put(put_number(put(put_name(at, code->name), "+"), found - code->base, 16), "]\n");
     }
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&out, 1, READER_WAIT) == 1) {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
+from vmscope import log
 from vmscope.errors import AgentError, LibraryError
 from vmscope.tool import calls, host, reports
 from vmscope.tool.codes import Phase, Version
@@ -94,7 +95,7 @@ def start(named: Iterable[str], *, shown: bool = False) -> None:
     before, the VM is LIVE, and they attach.
     """
     vm = host.begin()
-    reports.shown = shown
+    log.shown = shown
     if vm.phase == Phase.LIVE:
         for option in named:
             agent_of(vm, option).call("agent_on_attach")

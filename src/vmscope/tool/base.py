@@ -121,13 +121,9 @@ class Base:
             reports.count(self.agent, event.name)
             if over:
                 reports.count(self.agent, event.name, reports.DISABLED)
-            reports.error(
-                "agent %s: its callback for %s raised%s",
-                self.agent or reports.UNNAMED,
-                event.name,
-                f", {FAILURES} times in a row: the event is now disabled for it" if over else "",
-                error=error,
-            )
+            times = f", {FAILURES} times in a row: the event is now disabled for it" if over else ""
+            message = f"agent %s: its callback for %s raised{times}"
+            reports.error(message, self.agent or reports.UNNAMED, event.name, error=error)
         except BaseException as wrong:  # the program's own logging may fail, or be in the middle of its import
             if isinstance(wrong, KeyboardInterrupt) or signals.from_handler(wrong):
                 raise

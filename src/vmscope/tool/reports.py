@@ -1,58 +1,36 @@
-"""What agents do wrong: into the log `vmscope.tool`, and into counters, which tell of it where nobody reads a log.
-What commands do wrong: into the log `vmscope.commands`.
-
-In a program that hosts agents nothing is ever printed, not even by logging's last resort. `shown` says that this is
-`vmscope run`, whose terminal belongs to who named the agents: there it is shown, unless logging has been configured.
-"""
+"""What agents do wrong: into the log, and into counters, which tell of it where nobody reads a log."""
 
 from __future__ import annotations
 
-import logging
-
+from vmscope import log
 from vmscope.counters.kinds import EVENTS
 from vmscope.counters.registry import REGISTRY
 
 ERRORS = "vmscope.agents.errors"
 DISABLED = "vmscope.agents.disabled"
 UNNAMED = "without a name"
-TOOL, COMMANDS = "vmscope.tool", "vmscope.commands"  # the loggers
+OTHERS = {"agent": "others", "at": "others"}
 
-shown = False
+_MOST = 64  # agents and places that are counted apart: each is an entry of the region, whose room is limited
+_LONGEST = 100  # characters of an agent's name
+_counted: set[tuple[str, str]] = set()
 
 
-def error(message: str, *arguments: object, error: BaseException | None = None, log: str = TOOL) -> None:
+def error(message: str, *arguments: object, error: BaseException | None = None) -> None:
     """Logs what went wrong; `error` is what was raised."""
-    _logger(log).error(message, *arguments, exc_info=error)
+    log.say("error", message, *arguments, error=error, name=log.TOOL)
 
 
 def warning(message: str, *arguments: object) -> None:
-    _logger(TOOL).warning(message, *arguments)
+    log.say("warning", message, *arguments, name=log.TOOL)
 
 
 def count(agent: str, place: str, name: str = ERRORS) -> None:
     """Counts it, by the agent and where in it: the name of an event, or of what else called it."""
     counter = REGISTRY.counter(name, units=EVENTS)
     counter.inc()
-    counter.labels(agent=agent or UNNAMED, at=place).inc()
-
-
-class _Unconfigured(logging.Handler):
-    """What takes the place of logging's last resort."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if shown and logging.lastResort is not None and not _configured():
-            logging.lastResort.handle(record)
-
-
-def _configured() -> bool:
-    """Whether the program has said where messages go."""
-    handlers = [*logging.getLogger("vmscope").handlers, *logging.getLogger().handlers]
-    return not all(isinstance(each, logging.NullHandler) for each in handlers)
-
-
-def _logger(name: str) -> logging.Logger:
-    """Made no earlier than it is needed: configuring logging disables what there is, unless told otherwise."""
-    logger = logging.getLogger(name)
-    if not logger.handlers:
-        logger.addHandler(_Unconfigured())
-    return logger
+    key = (agent[:_LONGEST] or UNNAMED, place)
+    if key not in _counted and len(_counted) < _MOST:
+        _counted.add(key)
+    labels = dict(zip(OTHERS, key, strict=True)) if key in _counted else OTHERS
+    counter.labels(**labels).inc()

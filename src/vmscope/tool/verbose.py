@@ -7,6 +7,7 @@ import gc
 import sys
 from enum import IntEnum
 
+from vmscope import terminal
 from vmscope.tool.errors import NotAvailable
 
 TYPE_CHECKING = False
@@ -45,8 +46,7 @@ def _announce(spec: ModuleSpec, file: object = None) -> ModuleType:
 
 
 def _say(text: str) -> None:
-    if sys.stderr is not None:  # a program without a terminal may have none
-        print(f"# vmscope: {text}", file=sys.stderr)
+    terminal.ERR.show(f"# vmscope: {terminal.printable(text)}\n")
 
 
 def set_flag(flag: VerboseFlag, value: bool) -> None:

@@ -20,13 +20,3 @@ def line(name: str, of: int | str) -> str:
 def order(name: str) -> bytes:
     """The key by which the JDK sorts counters: UTF-16 code units."""
     return name.encode("utf-16-be", "surrogatepass")
-
-
-def printable(text: str) -> str:
-    """Text that cannot steer a terminal: what is not printable is escaped as in Python source.
-
-    A region holds what another program wrote; `value` and `line` show it raw, as the JDK does.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

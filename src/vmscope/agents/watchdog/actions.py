@@ -10,8 +10,9 @@ import subprocess  # here, on the thread that loads the agent: with it comes thr
 import time
 
 from vmscope import environ
-from vmscope.agents.dumps import append, identity, opened
+from vmscope.agents.dumps import append, opened
 from vmscope.agents.stacks import all_stacks
+from vmscope.terminal import identity
 from vmscope.tool import Environment
 
 COMMAND_TIME = 60.0  # seconds that are waited for a command

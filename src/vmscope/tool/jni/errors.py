@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
+from vmscope import terminal
 from vmscope.tool import anatomy, threads
 from vmscope.tool.frames import is_own
 from vmscope.tool.jni import names, text
@@ -41,13 +41,13 @@ class Errors(Group):
         self.jni.throw(None)
         import traceback
 
-        print(f'Exception in thread "{threads.current().name}":', file=sys.stderr)
-        traceback.print_exception(type(error), error, of_program(error.__traceback__))
+        shown = traceback.format_exception(type(error), error, of_program(error.__traceback__))
+        terminal.ERR.show("".join([f'Exception in thread "{threads.current().name}":\n', *shown]))
 
     def fatal_error(self, message: int) -> None:
         """The process ends."""
         shown = text.decode(self.jni.text(message)) if message else ""
-        os.write(2, f"FATAL ERROR in native method: {shown}\n".encode("utf-8", "replace"))
+        terminal.warn(f"FATAL ERROR in native method: {shown}\n")
         os.abort()
 
 

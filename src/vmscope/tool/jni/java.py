@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from types import ModuleType
 
+from vmscope import terminal
 from vmscope.tool import anatomy, thread_queries, threads
 from vmscope.tool.classes import is_array, is_interface
 from vmscope.tool.jni import java_system
@@ -244,7 +245,7 @@ def throwable_get_cause(error: BaseException) -> BaseException | None:
 def throwable_print_stack_trace(error: BaseException) -> None:
     import traceback
 
-    traceback.print_exception(error)
+    terminal.ERR.show("".join(traceback.format_exception(error)))
 
 
 # -- collections ----------------------------------------------------------------------------------

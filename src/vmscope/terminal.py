@@ -1,0 +1,229 @@
+"""What a terminal is shown of text that others may have written, and the one way to standard output and standard error.
+
+The rule: a character that is not printable, or is printable and shows nothing, stands there as in Python source
+(`\\x1b`, `\\u202e`), and so does a byte that is not UTF-8 (`\\xff`). These are control characters, C0 and C1, and what
+reorders, joins or separates text; no such text moves the cursor, takes other text's place or looks like another one.
+A character keeps a few combining marks; a mark that would stand on what comes before the text is escaped too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from vmscope.errors import VMScopeError
+
+LINES = "\n\t"  # what a text of several lines keeps
+LONGEST_ERROR = 2000  # characters of an error's line
+
+_MARKS = 4  # combining marks on one character; a pile of them covers the lines above and below
+# Printable to Python, though nothing is to be seen: fillers, a blank of Braille's, what chooses among glyphs.
+_UNSEEN = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+)
+# Vowels and finals of Hangul: a terminal draws them into the syllable before.
+_JAMO = frozenset(map(chr, [*range(0x1160, 0x1200), *range(0xD7B0, 0xD7FC)]))
+
+_STDERR = 2
+
+
+def printable(text: str) -> str:
+    """The text as one line."""
+    return text if text.isascii() and text.isprintable() else Escape()(text)
+
+
+def lines(text: str) -> str:
+    """The text with its newlines and tabs."""
+    plain = text.replace("\n", "").replace("\t", "")
+    return text if plain.isascii() and plain.isprintable() else Escape(LINES)(text)
+
+
+class Escape:
+    """The rule, for a text that comes in pieces. `kept`: control characters that stay."""
+
+    __slots__ = ("_kept", "_room")
+
+    def __init__(self, kept: str = "") -> None:
+        self._kept = kept
+        self._room = 0  # for marks on the character before
+
+    def __call__(self, text: str) -> str:
+        """The next piece."""
+        shown = []
+        for char in text:
+            room = _MARKS
+            if not " " <= char <= "~":
+                if char in self._kept:
+                    room = 0
+                elif not char.isprintable() or char in _UNSEEN:
+                    char, room = ascii(char)[1:-1], 0
+                elif _is_mark(char):
+                    char, room = (char, self._room - 1) if self._room else (ascii(char)[1:-1], 0)
+            shown.append(char)
+            self._room = room
+        return "".join(shown)
+
+
+class Filter:
+    """The rule, for bytes that come in pieces: an answer's lines, in UTF-8."""
+
+    __slots__ = ("_decode", "_escape")
+
+    def __init__(self) -> None:
+        import codecs
+
+        self._decode = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode
+        self._escape = Escape(LINES)
+
+    def feed(self, data: bytes, last: bool = False) -> str:
+        """What the next piece shows. A character that is not whole waits for the next one."""
+        return self._escape(self._decode(data, last))
+
+
+def _is_mark(char: str) -> bool:
+    if char < "\u0300":
+        return False
+    import unicodedata
+
+    return unicodedata.category(char) in ("Mn", "Me")
+
+
+def columns(text: str) -> int:
+    """How many columns printable text takes on a terminal."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
+    if char < "\u0300":
+        return 1
+    import unicodedata
+
+    if char in _JAMO or unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cut(text: str, width: int) -> str:
+    """At most so many columns of printable text, an ellipsis for what is missing."""
+    if columns(text) <= width:
+        return text
+    left, end = width - 1, 0
+    for char in text:
+        left -= _columns(char)
+        if left < 0:
+            break
+        end += 1
+    return text[:end] + "…"
+
+
+class Stream:
+    """Standard output or standard error, whatever stands there now; a program may have none."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def _file(self) -> TextIO | None:
+        found: TextIO | None = getattr(sys, self._name)
+        return found
+
+    def isatty(self) -> bool:
+        file = self._file
+        return file is not None and file.isatty()
+
+    def show(self, text: str) -> None:
+        """Lines, by the rule, to a terminal, a pipe or a file."""
+        self.put(lines(text))
+
+    def put(self, text: str) -> None:
+        """Text that the rule has been applied to, with control sequences of our own in it."""
+        file = self._file
+        if file is None:
+            return
+        if not text.isascii():
+            charset = getattr(file, "encoding", None) or "utf-8"
+            text = text.encode(charset, "backslashreplace").decode(charset)
+        file.write(text)
+
+    def pass_on(self, data: bytes) -> None:
+        """Bytes as they are, at once: what is made for scripts."""
+        file = self._file
+        if file is not None:
+            file.flush()
+            file.buffer.write(data)
+            file.buffer.flush()
+
+    def flush(self) -> None:
+        file = self._file
+        if file is not None:
+            file.flush()
+
+
+OUT, ERR = Stream("stdout"), Stream("stderr")
+
+
+def complain(error: VMScopeError) -> None:
+    """An error as one line on standard error."""
+    place = f"{error.path}: " if error.path and error.path not in str(error) else ""
+    hint = f" ({error.hint})" if error.hint else ""
+    ERR.show(cut(printable(f"vmscope: {place}{error}{hint}"), LONGEST_ERROR) + "\n")
+
+
+# -- the descriptor, for what must not go through the program's own objects ------------------------
+
+
+def identity(file: int) -> tuple[int, int] | None:
+    """Which file a descriptor is; None where it is closed."""
+    try:
+        status = os.fstat(file)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+_first = identity(_STDERR)  # what it was when vmscope came
+
+
+def standard_error() -> int:
+    """A descriptor of one's own for standard error. OSError where that is closed.
+
+    A program may have closed it, as daemons do, and its number be another file's now, which is none of ours. What is
+    put in its place on purpose is inherited by children; what Python opens at a number that is free is not.
+    """
+    import stat
+    from fcntl import F_DUPFD_CLOEXEC, fcntl
+
+    inherited = os.get_inheritable(_STDERR)
+    file = fcntl(_STDERR, F_DUPFD_CLOEXEC, _STDERR + 1)  # what is found out of it holds for what is written to it
+    if identity(file) != _first and (not inherited or stat.S_ISSOCK(os.fstat(file).st_mode)):
+        os.close(file)
+        raise OSError("standard error is closed")
+    return file
+
+
+def write_all(file: int, text: str) -> None:
+    """Text as it is, to a descriptor. OSError."""
+    data = text.encode(errors="backslashreplace")
+    while data:
+        data = data[os.write(file, data) :]
+
+
+def warn(text: str) -> None:
+    """Lines, by the rule, to standard error's descriptor; nothing where it is closed."""
+    try:
+        file = standard_error()
+    except OSError:
+        return
+    try:
+        write_all(file, lines(text))
+    except OSError:
+        pass  # nobody to tell
+    finally:
+        os.close(file)
