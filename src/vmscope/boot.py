@@ -23,23 +23,10 @@ def autostart() -> None:
 
 
 def _load_agents() -> None:
-    """An agent that fails ends the process, with status 1, before the program has begun."""
+    """One that fails ends nothing: `vmscope.status()` and `vmscope ps` say so."""
     from vmscope import runtime
-    from vmscope.errors import AgentError, LibraryError, OptionError
 
-    try:
-        runtime.VM.load_inherited_agents()
-    except AgentError as error:
-        import atexit
-
-        from vmscope import terminal
-
-        terminal.ERR.show(error.at_start() if isinstance(error, LibraryError) else f"vmscope: {error}\n")
-        terminal.ERR.flush()
-        atexit._run_exitfuncs()
-        os._exit(1)  # site would show a SystemExit as a fatal error
-    except OptionError:
-        pass  # `vmscope.status()` will say so
+    runtime.VM.load_inherited_agents()
 
 
 def _is_own_command() -> bool:

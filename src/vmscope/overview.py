@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from errno import EADDRINUSE
+from os import strerror
 
 from vmscope import native
 from vmscope.counters.kinds import Counter
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         running: bool
         region: Region | None
         reason: str
+        problems: list[str]
         attach_path: str | None
         attach_reason: str
         flags: Flags
@@ -34,12 +36,13 @@ class Status:
     `attach_reason`, the same of the socket that clients attach to; `capacity`, `used` and `overflow` in bytes;
     `flags`, the VM options in force; `implementation`, "c" or "python"; `fatal_path`, whether a crash saves the
     region where asked and unlinks its file (the Python twin cannot); `agent_errors`, how often code of an agent has
-    raised (the counters `vmscope.agents.errors` say which).
+    raised (the counters `vmscope.agents.errors` say which); `problems`, lines of text: what does not
+    work and ended nothing, as an agent that cannot be loaded, or a file that cannot be written.
     """
 
     __slots__ = (
         "agent_errors", "attach_path", "attach_reason", "capacity", "fatal_path", "flags", "implementation", "overflow",
-        "path", "reason", "running", "used",
+        "path", "problems", "reason", "running", "used",
     )  # fmt: skip
 
     def __init__(self, vm: VirtualMachine) -> None:
@@ -56,6 +59,7 @@ class Status:
         self.implementation = native.IMPLEMENTATION
         self.fatal_path = native.IMPLEMENTATION == "c" and native.is_armed()
         errors = REGISTRY.get("vmscope.agents.errors")
+        self.problems = _problems(vm)
         self.agent_errors = errors.value if type(errors) is Counter else 0
         if vm.survived():
             self.path = None
@@ -63,6 +67,14 @@ class Status:
 
     def __repr__(self) -> str:
         return " ".join(["<vmscope.Status", *(f"{name}={getattr(self, name)!r}" for name in self.__slots__)]) + ">"
+
+
+def _problems(vm: VirtualMachine) -> tuple[str, ...]:
+    found = [printable(text) for text in vm.problems]
+    region = vm.region
+    if region is not None and region.file is not None and region.mirror.error:
+        found.append(f"{region.file.path} is not kept current: {strerror(region.mirror.error)}")
+    return tuple(found)
 
 
 def why_no_socket(error: Exception, path: str) -> str:

@@ -9,7 +9,7 @@ import os
 import sys
 from _thread import RLock
 
-from vmscope import __version__, later, native
+from vmscope import __version__, environ, later, native
 from vmscope import flags as vm_flags
 from vmscope.counters import identity
 from vmscope.counters.registry import REGISTRY
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _STOP_TIMEOUT = 1_000_000_000  # ns: the longest that a stuck disk may hold up the end of the process
 _MS = 1_000_000  # ns
 _MIRROR_INTERVAL = 50 * _MS  # where there is no sampler
+_MOST_PROBLEMS = 8
 _LOCK_TIMEOUT = 1.0  # s: a program that starts or stops at this very moment is soon done
 
 
@@ -39,6 +40,7 @@ class VirtualMachine:
     def __init__(self) -> None:
         self.running = False
         self.region: Region | None = None
+        self.problems: list[str] = []  # see note_problem
         self.unsaved = ""  # why a save that was asked for failed
         self._parents: Region | None = None  # in a forked child, until it makes its own
         self.reason = self.attach_reason = "vmscope.start() was not called"
@@ -67,19 +69,22 @@ class VirtualMachine:
         with self._lock:
             if self.running:
                 return
-            self._set_flags(vm_flags.parse(options))
-            self._instrument(self.flags.text("Instrument"))
-            self.running = True
-            try:
-                self._folder = _current_folder()
-                self._start(command)
-                if self.listener is not None:
-                    self.listener.settle()
-            except BaseException:
-                self._stop()
-                raise
+            self._start_with(vm_flags.parse(options), command)
         if agents:
             self._load_agents(early=False)
+
+    def _start_with(self, flags: Flags, command: str | None) -> None:
+        self._set_flags(flags)
+        self._instrument(self.flags.text("Instrument"))
+        self.running = True
+        try:
+            self._folder = _current_folder()
+            self._start(command)
+            if self.listener is not None:
+                self.listener.settle()
+        except BaseException:
+            self._stop()
+            raise
 
     def _set_flags(self, flags: Flags) -> None:
         if self._inherited:  # agents, loaded before the region, may have set properties
@@ -120,9 +125,25 @@ class VirtualMachine:
             raise
 
     def load_inherited_agents(self) -> None:
-        """The same before anything has started, for those that the environment names."""
-        self._set_flags(vm_flags.parse(()))
-        self.load_agents()
+        """The same before anything has started, for those that the environment names: what fails is a problem."""
+        try:
+            self._set_flags(vm_flags.parse(()))
+        except OptionError as error:
+            self.note_problem(str(error))
+            return
+        named, self._inherited = self.flags.agents[self._inherited :], self.flags.inherited
+        if named:
+            from vmscope.tool import agents
+
+            for failed in agents.start_inherited(named):
+                self.note_problem(str(failed))
+
+    def note_problem(self, text: str) -> None:
+        """What does not work and ends nothing: for `status()`, and for `vmscope ps` in the region."""
+        if text not in self.problems and len(self.problems) < _MOST_PROBLEMS:
+            self.problems.append(text)
+            if self._standard is not None:
+                self._standard.set_problem(text)
 
     def _load_agents(self, early: bool, shown: bool = False) -> None:
         """Nobody who names no agent pays for `tool`; nobody holds the lock while an agent's code runs."""
@@ -134,7 +155,8 @@ class VirtualMachine:
             if early:
                 agents.start(named, shown=shown)
             else:
-                agents.attach(named)
+                for failed in agents.attach(named):
+                    self.note_problem(str(failed))
 
     def autostart(self) -> None:
         """start() for a program that has not called it, on a thread of our own: no word, no error."""
@@ -142,12 +164,20 @@ class VirtualMachine:
             try:
                 if not self.running:
                     self.autostarted = True
-                    self.start(agents=False)
+                    self._autostart()
             except VMScopeError as error:
                 self.reason = f"autostart: {error}"
             finally:
                 self.autostarted &= self.running
                 self._lock.release()
+
+    def _autostart(self) -> None:
+        """With the options of the environment; where they are not valid, without them."""
+        try:
+            self.start(agents=False)
+        except OptionError as error:
+            self.note_problem(f"{environ.OPTIONS} is not obeyed: {error}")
+            self._start_with(vm_flags.Flags(), None)
 
     def _instrument(self, names: str) -> None:
         if names or "vmscope.instruments" in sys.modules:
@@ -225,6 +255,7 @@ class VirtualMachine:
         """Fills the region, and lets others see it and what becomes of it."""
         assert self._standard is not None
         self._standard.set_attachable(self.listener is not None)
+        self._standard.set_problem(self.problems[0] if self.problems else "")
         self._standard.stamp()
         REGISTRY.attach(region, self._standard.all)
         region.mirror.set_clock(self._standard.clock)

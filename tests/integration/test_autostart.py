@@ -433,22 +433,55 @@ def test_a_damaged_package(tmp_path: Path, damage: str) -> None:
     assert environment.run("-c", HOST) == UNHARMED
 
 
-@pytest.mark.parametrize(
-    "options",
-    ["-XX:Nonsense", "'", "@/nonexistent", "-XX:PerfDataMemorySize=0", "\udcff", "-XX:PerfDataSaveFile=/nowhere/x"],
-)
-def test_options_that_are_none(environment: Environment, options: str) -> None:
-    assert environment.run("-c", HOST, env={"VMSCOPE_TOOL_OPTIONS": options}) == UNHARMED
-    code = """
-import time, vmscope
-before, end = vmscope.status().reason, time.monotonic() + 30
-while vmscope.status().reason == before and time.monotonic() < end:
-    time.sleep(0.01)
-print(vmscope.status().reason)
+PROBLEM = (
+    SEEN
+    + """
+import vmscope
+seen()
+print(vmscope.status().problems, vmscope.vm(os.getpid()).values()["vmscope.problem"], sep="\\n")
 """
-    status, output, errors = environment.run("-c", code, env={"VMSCOPE_TOOL_OPTIONS": options})
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("-XX:Nonsense", "Nonsense"),
+        ("'", "quot"),
+        ("@/nonexistent", "/nonexistent"),
+        ("-XX:PerfDataMemorySize=0", "PerfDataMemorySize"),
+        ("\udcff", "udcff"),
+        ("-pyagent:missing", "agent missing: no module is called missing"),
+        ("-agentpath:/nowhere/libshop.so", "/nowhere/libshop.so"),
+        ("-pyagent:json", "it has no agent_on_load"),
+        ("-pyagent:this_ends", "raised SystemExit: 5"),
+    ],
+)
+def test_a_bad_option_is_a_problem_and_changes_no_program(environment: Environment, options: str, problem: str) -> None:
+    """The process is published all the same, and says in its region what does not work."""
+    (environment.site / "this_ends.py").write_text("def agent_on_load(vm, options): raise SystemExit(5)")
+    variables = {"VMSCOPE_TOOL_OPTIONS": options}
+    assert environment.run("-c", HOST, env=variables) == UNHARMED
+    status, output, errors = environment.run("-c", PROBLEM, env=variables)
     assert (status, errors) == (0, "")
-    assert output.startswith("autostart: ") or "/nowhere/x" in options
+    lines = output.splitlines()
+    assert problem in lines[0]
+    assert problem in lines[1]
+
+
+def test_a_bad_agent_does_not_keep_a_good_one_away(environment: Environment) -> None:
+    (environment.site / "good_agent.py").write_text("def agent_on_load(vm, options): print('loaded', options)")
+    variables = {"VMSCOPE_TOOL_OPTIONS": "-pyagent:good_agent=a -pyagent:missing -pyagent:good_agent=b"}
+    code = "import vmscope; print(vmscope.status().agent_errors, vmscope.status().problems)"
+    assert environment.run("-c", code, env=variables) == (
+        0,
+        "loaded a\nloaded b\n1 ('agent missing: no module is called missing',)\n",
+        "",
+    )
+
+
+def test_a_region_that_cannot_be_saved_harms_no_program(environment: Environment) -> None:
+    assert environment.run("-c", HOST, env={"VMSCOPE_TOOL_OPTIONS": "-XX:PerfDataSaveFile=/nowhere/x"}) == UNHARMED
 
 
 def test_logging_that_shows_everything(environment: Environment) -> None:

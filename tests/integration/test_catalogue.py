@@ -321,6 +321,13 @@ def start_ticks(subject: Subject) -> None:
     assert subject.value("vmscope.process.startTicks") == int(_stat(subject.pid)[19])
 
 
+@check("vmscope.problem")
+def problem(subject: Subject) -> None:
+    assert subject.value("vmscope.problem") == ""
+    subject.do("from vmscope import runtime; runtime.VM.note_problem('\N{GREEK SMALL LETTER ALPHA} is missing')")
+    subject.until(lambda: subject.value("vmscope.problem") == "\\u03b1 is missing")
+
+
 @check("vmscope.process.stackStart")
 def stack_start(subject: Subject) -> None:
     assert subject.value("vmscope.process.stackStart") == int(_stat(subject.pid)[25])

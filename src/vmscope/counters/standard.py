@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vmscope.counters.registry import AnyCounter, Registry
 
 # Bytes of the texts; as many as HotSpot has, for tools that look at them.
-_CAPACITIES = {"sun.rt.jvmCapabilities": 64, "sun.gc.cause": 80, "sun.gc.lastCause": 80}
+_CAPACITIES = {"vmscope.problem": 200, "sun.rt.jvmCapabilities": 64, "sun.gc.cause": 80, "sun.gc.lastCause": 80}
 
 # Which of CPython's generations stands under which of the JDK's collectors: young, full, concurrent.
 _COLLECTOR_OF_GENERATION = (0, 2, 1)
@@ -48,8 +48,8 @@ class Standard:
     """
 
     __slots__ = (
-        "_capabilities", "_collector", "_find_and_load", "_import_timer", "_past", "_registry", "_sampled", "_sampler",
-        "_stamps", "all", "clock",
+        "_capabilities", "_collector", "_find_and_load", "_import_timer", "_past", "_problem", "_registry", "_sampled",
+        "_sampler", "_stamps", "all", "clock",
     )  # fmt: skip
 
     def __init__(self, registry: Registry, constants: dict[str, int | str], limit: int) -> None:
@@ -81,6 +81,7 @@ class Standard:
             self.all.append(known[name])
         self.clock = numbers["sun.os.hrt.ticks"]
         self._capabilities = texts["sun.rt.jvmCapabilities"]
+        self._problem = texts["vmscope.problem"]
         rows = tuple(
             (
                 numbers[f"sun.gc.collector.{collector}.invocations"],
@@ -140,6 +141,10 @@ class Standard:
     def set_attachable(self, attachable: bool) -> None:
         """Whether clients find a socket of this process."""
         self._capabilities.set(f"{attachable:d}".ljust(_CAPACITIES["sun.rt.jvmCapabilities"], "0"))
+
+    def set_problem(self, text: str) -> None:
+        """What does not work in this process; "": all does."""
+        self._problem.set(text.encode("ascii", "backslashreplace").decode("ascii")[: _CAPACITIES["vmscope.problem"]])
 
     def stamp(self) -> None:
         """Writes when this process started, and that it is ready now."""

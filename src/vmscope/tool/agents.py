@@ -107,21 +107,42 @@ def start(named: Iterable[str], *, shown: bool = False) -> None:
     except BaseException:
         vm.end()
         raise
+    _begin_program(vm)
+
+
+def start_inherited(named: Iterable[str]) -> list[AgentError]:
+    """The same for agents that the environment names: those that fail are reported and left out, and returned."""
+    vm = host.begin()
+    if vm.phase == Phase.LIVE:
+        return _load_each(vm, named, "agent_on_attach")
+    vm.enter(Phase.ONLOAD)
+    failed = _load_each(vm, named, "agent_on_load")
+    _begin_program(vm)
+    return failed
+
+
+def attach(named: Iterable[str]) -> list[AgentError]:
+    """Loads agents, by their VM options, into a program that runs. Those that fail are reported, and returned."""
+    return _load_each(host.vm(), named, "agent_on_attach")
+
+
+def _load_each(vm: Host, named: Iterable[str], function: str) -> list[AgentError]:
+    failed = []
+    for option in named:
+        try:
+            agent_of(vm, option).call(function)
+        except AgentError as error:
+            reports.count(error.agent, function)
+            reports.error("%s", error)
+            failed.append(error)
+    return failed
+
+
+def _begin_program(vm: Host) -> None:
     vm.enter(Phase.PRIMORDIAL)
     vm.start_early()
     vm.enter(Phase.START)
     vm.enter(Phase.LIVE)
-
-
-def attach(named: Iterable[str]) -> None:
-    """Loads agents, by their VM options, into a program that runs. One that fails is logged, and ends nothing."""
-    vm = host.vm()
-    for option in named:
-        try:
-            agent_of(vm, option).call("agent_on_attach")
-        except AgentError as error:
-            reports.count(error.agent, "agent_on_attach")
-            reports.error("%s", error)
 
 
 def agent_of(vm: Host, option: str) -> Agent:
