@@ -237,6 +237,34 @@ def test_file_costs_no_descriptor(lock_kind: str, directory: Directory) -> None:
     assert descriptors() == before
 
 
+@pytest.mark.parametrize("others", [False, True], ids=["free", "taken by another file"])
+def test_a_thread_with_descriptors_of_its_own_needs_no_second_name(
+    directory: Directory, monkeypatch: pytest.MonkeyPatch, others: bool
+) -> None:
+    """As where a region is made a moment after an autostart or a fork. What the program has under the number of the
+    thread's descriptor is not looked at."""
+    monkeypatch.setattr(_file, "_beside", lambda *_: pytest.fail("by a temporary name"))
+    numbers = [os.open(__file__, os.O_RDONLY) for _ in range(40 if others else 0)]
+    made: list[_file.RegionFile] = []
+    done = threading.Event()
+
+    def make() -> None:
+        try:
+            with open_directory(tmp=os.path.dirname(directory.path)) as opened:
+                made.append(create(opened, PID, IMAGE))
+        finally:
+            done.set()
+
+    native.call_later(0, make)
+    assert done.wait(30)
+    assert native.cancel_call()
+    for number in numbers:
+        os.close(number)
+    assert Path(made[0].path).read_bytes() == IMAGE
+    assert locked(made[0].path)
+    made[0].unlink()
+
+
 def test_nobody_ever_reads_half_a_file(directory: Directory) -> None:
     path = f"{directory.path}/{PID}"
     images = {IMAGE, bytes(reversed(IMAGE))}

@@ -127,7 +127,7 @@ def _unnamed(directory: Directory, name: str, path: str, image: Buffer) -> Regio
     try:
         _fill(fd, image)
         lock = native.lock_mapping(fd, 1)
-        if not _linked(f"/proc/self/fd/{fd}", fd, directory, name):
+        if not _linked(f"/proc/thread-self/fd/{fd}", fd, directory, name):
             return None
         made, lock = RegionFile(path, os.fstat(fd), lock), None
         return made
