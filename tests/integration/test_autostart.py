@@ -596,3 +596,27 @@ ctypes.string_at(0)
     assert having[1].startswith("True ")
     assert re.sub("0x[0-9a-f]+", "", having[2]) == re.sub("0x[0-9a-f]+", "", without[2])
     assert not is_published(int(having[1].split()[1]))
+
+
+# -- where it runs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["1", "0"], ids=["c", "python"])
+def test_a_folder_of_somebody_else_s(environment: Environment, tmp_path: Path, form: str) -> None:
+    """`python -c` and its like look for modules in the working directory first: nothing of ours is imported from there,
+    nor is anything searched for that this version of Python lacks. (The twin imports ctypes for the first fork.)"""
+    mark = tmp_path / "imported"
+    names = {*sys.stdlib_module_names, "vmscope", "_native", "_interpreters", "_xxsubinterpreters"}
+    for name in names - {"linecache"}:  # that CPython 3.13 itself imports for -c
+        (tmp_path / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write({name!r})\nraise ImportError\n")
+    code = f"""{SEEN}
+print(seen(), flush=True)
+if {form} and not os.fork():
+    mine = f"{{os.path.dirname(mine)}}/{{os.getpid()}}"
+    print(seen(), flush=True)
+elif {form}:
+    os.wait()
+"""
+    said = "True\nTrue\n" if form == "1" else "True\n"
+    assert environment.run("-c", code, cwd=tmp_path, env={"VMSCOPE_NATIVE": form}) == (0, said, "")
+    assert not mark.exists(), mark.read_text()

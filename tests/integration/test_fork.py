@@ -383,6 +383,22 @@ def test_a_host_that_turns_warnings_into_errors() -> None:
     assert fork(code, options=("-W", "error")) == [{"child": True}, {"locked": True}]
 
 
+def test_no_memory_is_writable_and_executable() -> None:
+    """Not even where what follows a fork is Python's to call."""
+    code = """
+        def both():
+            with open("/proc/self/maps") as file:
+                return sum("wx" in line.split()[1] for line in file)
+        import ctypes
+        before = both()
+        vmscope.start()
+        for i in range(3):
+            wait(fork(lambda: os._exit(0)))
+        answer(more=both() - before)
+    """
+    assert fork(code) == [{"more": 0}]
+
+
 def test_a_fork_that_fails(private_user: User, start_python: StartPython) -> None:
     """The parent's region is kept current as before."""
     child = start_python(

@@ -10,7 +10,7 @@ from time import monotonic_ns, sleep, thread_time_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import FrameType, ModuleType
 
 __all__ = ["after_fork_in_child", "after_fork_in_parent", "before_fork", "in_main_interpreter"]
 
@@ -144,52 +144,55 @@ def resume() -> None:
 
 
 _forking: FrameType | None = None  # in which the main thread calls os.fork
-_pending_call: object = None  # kept, as C will call it
 
 
-def _resume_after_fork(_: object) -> int:
-    """A pending call. Where it comes in a hook of the program's, os.fork has yet to count the threads."""
-    global _forking
-    frame: FrameType | None = sys._getframe(1)
-    for _depth in range(_HOOK_DEPTH):
-        if frame is None or frame is _forking:
-            break
-        frame = frame.f_back
-        if frame is not None and frame is _forking:
-            _add_pending_call()
-            return 0
-    _forking = None
-    resume()
-    return 0
+class _PendingCall:
+    """What the interpreter calls by PyObject_IsTrue, which is C: a callback that ctypes makes can be memory that is
+    writable and executable."""
+
+    def __bool__(self) -> bool:
+        """False: it went well. Where it comes in a hook of the program's, os.fork has yet to count the threads."""
+        global _forking
+        frame: FrameType | None = sys._getframe(1)
+        for _ in range(_HOOK_DEPTH):
+            if frame is None or frame is _forking:
+                break
+            frame = frame.f_back
+            if frame is not None and frame is _forking:
+                _resume_later()
+                return False
+        _forking = None
+        resume()
+        return False
 
 
-def _add_pending_call() -> None:
-    from ctypes import pythonapi
-
-    pythonapi.Py_AddPendingCall(_pending_call, None)
+_pending_call = _PendingCall()
 
 
 def _resume_later() -> None:
     """From 3.12 on os.fork counts the threads after its hooks, to warn: only a pending call comes later than that."""
-    global _pending_call
     try:
-        from ctypes import CFUNCTYPE, c_int, c_void_p
+        from ctypes import py_object, pythonapi
     except ImportError:  # built without libffi: the next entry, `refresh` or collection resumes
         return
-    if _pending_call is None:
-        _pending_call = CFUNCTYPE(c_int, c_void_p)(_resume_after_fork)
-    _add_pending_call()
+    pythonapi.Py_AddPendingCall(pythonapi.PyObject_IsTrue, py_object(_pending_call))
+
+
+def _find_interpreters() -> ModuleType | None:
+    for name in ("_interpreters", "_xxsubinterpreters"):  # from 3.13 on, before
+        try:
+            return __import__(name)
+        except ImportError:
+            continue
+    return None
+
+
+_interpreters = _find_interpreters()  # now: when it is asked, the program's folder may come before the library's
 
 
 def in_main_interpreter() -> bool:
     """False in a sub-interpreter, which has no threads of ours."""
-    for name in ("_interpreters", "_xxsubinterpreters"):  # from 3.13 on, before
-        try:
-            interpreters = __import__(name)
-        except ImportError:
-            continue
-        return bool(interpreters.get_current() == interpreters.get_main())
-    return True
+    return _interpreters is None or bool(_interpreters.get_current() == _interpreters.get_main())
 
 
 def before_fork() -> None:
