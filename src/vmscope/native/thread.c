@@ -61,10 +61,11 @@ vmscope_own_cpu(void)
     return atomic_load_explicit(&own_cpu, memory_order_relaxed);
 }
 
+/* By a clock that nobody sets: whoever did would make a fork, or the end of the process, wait for as long. */
 static struct timespec
-deadline_after(clockid_t clock, int64_t nanoseconds)
+deadline_after(int64_t nanoseconds)
 {
-    int64_t deadline = vmscope_clock(clock) + nanoseconds;
+    int64_t deadline = vmscope_now() + nanoseconds;
     return (struct timespec){.tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000)};
 }
 
@@ -110,7 +111,7 @@ int
 vmscope_thread_wait(Thread *self, int64_t nanoseconds)
 {
     vmscope_thread_account(self);
-    struct timespec deadline = deadline_after(CLOCK_MONOTONIC, nanoseconds);
+    struct timespec deadline = deadline_after(nanoseconds);
     pthread_mutex_lock(&self->mutex);
     while (!self->stopping && !self->kicked && pthread_cond_timedwait(&self->wake, &self->mutex, &deadline) != ETIMEDOUT) {
     }
@@ -180,6 +181,7 @@ vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&self->wake, &attributes);
+    pthread_cond_init(&self->ended, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&self->mutex, NULL);
     pthread_mutex_init(&self->turn, NULL);
@@ -187,7 +189,7 @@ vmscope_thread_init(Thread *self, PyObject *owner, ThreadKind kind, void (*body)
     self->kind = kind;
     self->body = body;
     self->tid = 0;
-    self->joinable = self->running = self->stopping = self->kicked = self->stuck = 0;
+    self->joinable = self->alive = self->running = self->stopping = self->kicked = self->stuck = 0;
     atomic_store(&self->late, 0);
     atomic_store(&self->paused, 0);
     atomic_store(&self->finished, 0);
@@ -225,6 +227,15 @@ unblock_faults(void)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+static void
+set_alive(Thread *self, int alive)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->alive = alive;
+    pthread_cond_broadcast(&self->ended);
+    pthread_mutex_unlock(&self->mutex);
+}
+
 static void *
 enter(void *argument)
 {
@@ -240,6 +251,7 @@ enter(void *argument)
     self->tid = (pid_t)syscall(SYS_gettid);
     pthread_mutex_unlock(&self->mutex);
     self->body(self->owner);
+    set_alive(self, 0);
     return NULL;
 }
 
@@ -347,11 +359,13 @@ create(Thread *self)
     }
     self->tid = 0;
     set_running(self, 1);
+    set_alive(self, 1);
     self->pid = getpid();
     int status = self->shares_files && take_spare(self) ? 0 : begin_thread(&self->thread, enter, self);
     self->joinable = status == 0;
     if (status != 0) {
         set_running(self, 0);
+        set_alive(self, 0);
     }
     return status;
 }
@@ -395,6 +409,27 @@ wait_until_gone(pid_t tid)
     }
 }
 
+/* Until its body has returned, or the deadline (NULL: it has passed) has come; which of the two it was. */
+static int
+has_ended(Thread *self, const struct timespec *deadline)
+{
+    pthread_mutex_lock(&self->mutex);
+    while (self->alive && deadline != NULL && pthread_cond_timedwait(&self->ended, &self->mutex, deadline) != ETIMEDOUT) {
+    }
+    int ended = !self->alive;
+    pthread_mutex_unlock(&self->mutex);
+    return ended;
+}
+
+static int
+is_current(Thread *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    pid_t tid = self->tid;
+    pthread_mutex_unlock(&self->mutex);
+    return tid == (pid_t)syscall(SYS_gettid);
+}
+
 /* Without the GIL; true when the thread has ended. */
 static int
 join(Thread *self, int64_t timeout)
@@ -404,16 +439,18 @@ join(Thread *self, int64_t timeout)
         self->joinable = 0;
         return 1;
     }
-    struct timespec deadline = deadline_after(CLOCK_REALTIME, timeout);
-    if (pthread_mutex_timedlock(&self->turn, &deadline) != 0) {
-        return 0;
+    struct timespec deadline = deadline_after(is_current(self) ? 0 : timeout);
+    int ended = 0;
+    while (!ended && has_ended(self, &deadline)) {
+        pthread_mutex_lock(&self->turn); /* soon: what it may be held for is the end of a thread that runs no more */
+        ended = has_ended(self, NULL); /* false: it has just been started again */
+        if (ended && self->joinable) {
+            pthread_join(self->thread, NULL);
+            wait_until_gone(self->tid);
+            self->joinable = 0;
+        }
+        pthread_mutex_unlock(&self->turn);
     }
-    if (self->joinable && pthread_timedjoin_np(self->thread, NULL, &deadline) == 0) {
-        wait_until_gone(self->tid);
-        self->joinable = 0;
-    }
-    int ended = !self->joinable;
-    pthread_mutex_unlock(&self->turn);
     return ended;
 }
 
@@ -519,15 +556,6 @@ wait_for_pause(Thread *self)
         }
     }
     atomic_store(&self->late, commands && !ended);
-}
-
-static int
-is_current(Thread *self)
-{
-    pthread_mutex_lock(&self->mutex);
-    pid_t tid = self->tid;
-    pthread_mutex_unlock(&self->mutex);
-    return tid == (pid_t)syscall(SYS_gettid);
 }
 
 static PyFrameObject *forking; /* the frame in which the main thread calls os.fork */

@@ -32,13 +32,13 @@ typedef struct {
     int shares_files;         /* it has to be a child of a thread that has the program's descriptors */
 
     pthread_mutex_t mutex; /* held for some instructions only, never across a system call */
-    pthread_cond_t wake;
+    pthread_cond_t wake, ended; /* for the thread: there is something to do; for others: its body has returned */
 
     pthread_mutex_t turn; /* held while the thread is started or joined: one may do that at a time */
     pthread_t thread;
     pid_t tid;                                         /* the thread's own while it runs */
     pid_t pid;                                         /* whose thread it is: a bare fork(2) tells nobody */
-    int joinable, running, stopping, kicked;           /* under the mutex */
+    int joinable, alive, running, stopping, kicked;    /* under the mutex; alive: until the body has returned */
     _Atomic int paused;                                /* forks under way */
     _Atomic int finished;                              /* no fork starts it again */
     int stuck;                                         /* on a frozen disk, as the last fork found it */
