@@ -57,6 +57,9 @@ class Interrupted(Exception):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers that raise signals")
 def test_what_a_handler_raises_leaves_it_free(lock: Any) -> None:
+    if sys.version_info[:2] == (3, 14) and type(lock).__module__ == "_thread":
+        pytest.skip("there CPython's own may stay taken: its issue 148874")
+
     def interrupt(number: int, frame: object) -> None:
         raise Interrupted
 

@@ -213,6 +213,7 @@ BODIES = {
 
 
 @pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin's locks are written in Python")
+@pytest.mark.skipif(sys.version_info[:2] == (3, 14), reason="there any lock may stay taken: CPython's issue 148874")
 @pytest.mark.parametrize("contended", [False, True], ids=["free", "contended"])
 @pytest.mark.parametrize("kind", BODIES)
 def test_what_a_signal_handler_raises_leaves_no_lock_taken(kind: str, contended: bool) -> None:

@@ -24,6 +24,12 @@
 #define VMSCOPE_COMPACT_VALUE(number) (Py_SIZE(number) * (Py_ssize_t)((PyLongObject *)(number))->ob_digit[0])
 #endif
 
+/* CPython 3.14 may run a signal's handler between `__enter__` and the block of a `with`; what that raises leaves
+ * without `__exit__` (gh-148874). */
+#if PY_VERSION_HEX >= 0x030E0000 && PY_VERSION_HEX < 0x030F0000
+#define VMSCOPE_WITH_IS_INTERRUPTED
+#endif
+
 /* Thread states, the newest first, with the GIL. CPython 3.11 has a new one in the list before it is filled in, which it
  * does without the GIL: so that is waited for. */
 static inline PyThreadState *

@@ -47,6 +47,86 @@ quiet_is_owned(PyObject *object, PyObject *Py_UNUSED(ignored))
     return PyObject_CallMethod(((QuietLock *)object)->lock, "_is_owned", NULL);
 }
 
+#ifdef VMSCOPE_WITH_IS_INTERRUPTED
+/* What `__exit__` is there: a `with` has it from before `__enter__` is called, and drops it when it is left. So one that
+ * goes without having been called, of a lock that was taken meanwhile, gives it back. */
+typedef struct {
+    PyObject_HEAD
+    QuietLock *lock;
+    Py_ssize_t taken; /* how often this thread had it before */
+    int called;
+} Exit;
+
+/* How often this thread has it. */
+static Py_ssize_t
+count_taken(QuietLock *self)
+{
+    PyObject *count = PyObject_CallMethod(self->lock, "_recursion_count", NULL);
+    Py_ssize_t taken = count == NULL ? -1 : PyLong_AsSsize_t(count);
+    Py_XDECREF(count);
+    return taken;
+}
+
+static PyObject *
+quiet_exit(PyObject *object, void *Py_UNUSED(closure))
+{
+    NativeState *state = vmscope_state_of(object);
+    Exit *made = state == NULL ? NULL : PyObject_New(Exit, state->quiet_exit);
+    if (made == NULL) {
+        return NULL;
+    }
+    made->lock = (QuietLock *)Py_NewRef(object);
+    made->called = 0;
+    made->taken = count_taken(made->lock);
+    if (made->taken < 0) {
+        Py_CLEAR(made);
+    }
+    return (PyObject *)made;
+}
+
+static PyObject *
+exit_call(PyObject *object, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(named))
+{
+    Exit *self = (Exit *)object;
+    self->called = 1;
+    return quiet_release((PyObject *)self->lock, NULL, 0);
+}
+
+static void
+exit_dealloc(PyObject *object)
+{
+    Exit *self = (Exit *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (!self->called && self->taken >= 0) {
+        PyObject *raised = PyErr_GetRaisedException();
+        PyObject *done = count_taken(self->lock) > self->taken ? quiet_release((PyObject *)self->lock, NULL, 0) : NULL;
+        Py_XDECREF(done);
+        PyErr_SetRaisedException(raised);
+    }
+    Py_DECREF(self->lock);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot exit_slots[] = {
+    {Py_tp_call, exit_call},
+    {Py_tp_dealloc, exit_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec exit_spec = {
+    .name = "vmscope.native.QuietLockExit",
+    .basicsize = sizeof(Exit),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = exit_slots,
+};
+
+static PyGetSetDef quiet_getset[] = {
+    {"__exit__", quiet_exit, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+#endif
+
 static PyObject *
 quiet_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
 {
@@ -85,7 +165,9 @@ static PyMethodDef quiet_methods[] = {
     {"acquire", quiet_acquire, METH_NOARGS, "acquire($self, /)\n--\n\nWaits for it; its owner has it once more."},
     {"release", (PyCFunction)(void (*)(void))quiet_release, METH_FASTCALL, "release($self, /)\n--\n\nOnce."},
     {"__enter__", quiet_acquire, METH_NOARGS, NULL},
+#ifndef VMSCOPE_WITH_IS_INTERRUPTED
     {"__exit__", (PyCFunction)(void (*)(void))quiet_release, METH_FASTCALL, NULL},
+#endif
     {"_is_owned", quiet_is_owned, METH_NOARGS, "_is_owned($self, /)\n--\n\nWhether this thread has it."},
     {NULL, NULL, 0, NULL},
 };
@@ -96,6 +178,9 @@ static PyType_Slot quiet_slots[] = {
     {Py_tp_new, quiet_new},
     {Py_tp_dealloc, quiet_dealloc},
     {Py_tp_methods, quiet_methods},
+#ifdef VMSCOPE_WITH_IS_INTERRUPTED
+    {Py_tp_getset, quiet_getset},
+#endif
     {0, NULL},
 };
 
@@ -114,6 +199,13 @@ vmscope_add_quiet(PyObject *module)
     (void)module;
     return 0;
 #else
+#ifdef VMSCOPE_WITH_IS_INTERRUPTED
+    NativeState *state = vmscope_state(module);
+    state->quiet_exit = (PyTypeObject *)PyType_FromModuleAndSpec(module, &exit_spec, NULL);
+    if (state->quiet_exit == NULL) {
+        return -1;
+    }
+#endif
     PyTypeObject *type = vmscope_add_type(module, &quiet_spec, NULL);
     Py_XDECREF(type);
     return type == NULL ? -1 : 0;
