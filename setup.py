@@ -8,10 +8,14 @@ to build with, for example `address,undefined`.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from glob import glob
+from typing import Any
 
 from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
+from setuptools.command.editable_wheel import editable_wheel
 
 NATIVE = "src/vmscope/native"
 strict = os.environ.get("VMSCOPE_WERROR") == "1"
@@ -24,6 +28,25 @@ if sanitizers:
     compile_args += [f"-fsanitize={sanitizers}", "-fno-omit-frame-pointer", "-g"]
     link_args += [f"-fsanitize={sanitizers}"]
 
+FOLLOW = "vmscope_follow.pth"  # stands beside the package: by it `vmscope run` reaches what a program starts
+
+
+class BuildPy(build_py):
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            self.copy_file(f"src/{FOLLOW}", os.path.join(self.build_lib, FOLLOW))
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        return [*super().get_outputs(include_bytecode), os.path.join(self.build_lib, FOLLOW)]
+
+
+class EditableWheel(editable_wheel):
+    def _run_build_commands(self, dist_name: str, unpacked_wheel: Any, *rest: Any) -> Any:
+        shutil.copy(f"src/{FOLLOW}", unpacked_wheel)
+        return super()._run_build_commands(dist_name, unpacked_wheel, *rest)
+
+
 sources = sorted(glob(f"{NATIVE}/**/*.c", recursive=True))
 extension = Extension(
     "vmscope.native._native",
@@ -35,4 +58,7 @@ extension = Extension(
 )
 
 # The C is for POSIX; on Windows the twin is all there is.
-setup(ext_modules=[extension] if sources and sys.platform != "win32" else [])
+setup(
+    cmdclass={"build_py": BuildPy, "editable_wheel": EditableWheel},
+    ext_modules=[extension] if sources and sys.platform != "win32" else [],
+)

@@ -13,10 +13,16 @@ import sys
 
 from vmscope import environ, later
 
+_autostarted = False
+
 
 def autostart() -> None:
     """Publishes this process in a moment, unless it has started by itself until then. Raises what the file catches."""
-    options = environ.get(environ.OPTIONS)
+    global _autostarted
+    if _autostarted:  # by the other of two `.pth` files
+        return
+    _autostarted = True
+    options = environ.get(environ.OPTIONS) + environ.get(environ.RUN_OPTIONS)
     if ("agent" in options or "@" in options) and not _is_own_command():
         _load_agents()
     later.call(_publish)

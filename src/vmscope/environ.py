@@ -14,6 +14,7 @@ import os
 import sys
 
 OPTIONS = "VMSCOPE_TOOL_OPTIONS"
+RUN_OPTIONS = "VMSCOPE_RUN_OPTIONS"  # those of the `vmscope run` that started this process, or one that it came from
 
 _AT_SECURE = 23
 _secure: bool | None = None  # what the kernel said when the program was started
@@ -28,6 +29,14 @@ def get(name: str, default: str = "") -> str:
 def is_obeyed() -> bool:
     """Whether this process takes anything from the environment."""
     return not sys.flags.ignore_environment and not is_privileged()
+
+
+def hand_on(name: str, value: str | None) -> None:
+    """Sets a variable for what is started from here; None takes it away."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def inherited() -> dict[str, str]:

@@ -39,6 +39,13 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
         0,
         "Write to the file from private memory. Without it the file itself is mapped, as in HotSpot.",
     ),
+    (
+        "FollowChildren",
+        True,
+        0,
+        0,
+        "Under vmscope run: every Python that the program starts is a VM with the same options.",
+    ),
     ("PerfDataSaveToFile", False, 0, 0, "Save the region to a file at exit."),
     (
         "PerfDataSaveFile",
@@ -77,7 +84,7 @@ WRITEABLE = frozenset(("PerfDataSaveToFile", "PerfDataSaveFile", "PerfDataSampli
 class Flags:
     """The options of one VM: every flag by its name, the properties, the agents, and the options as they were given."""
 
-    __slots__ = ("_values", "agents", "arguments", "inherited", "origins", "properties")
+    __slots__ = ("_values", "agents", "arguments", "inherited", "origins", "own", "properties")
 
     def __init__(self) -> None:
         self._values: dict[str, Value] = {row[0]: row[1] for row in FLAGS}
@@ -85,6 +92,7 @@ class Flags:
         self.properties: dict[str, str] = {}
         self.arguments: list[str] = []
         self.agents: list[str] = []  # the options that name one
+        self.own = 0  # where in `arguments` those begin that the environment does not give
         self.inherited = 0  # how many of these the environment names; they come first
 
     def values(self) -> dict[str, Value]:
@@ -233,6 +241,11 @@ def split(text: str) -> list[str]:
     return words
 
 
+def join(words: Iterable[str]) -> str:
+    """A text that `split` makes these words of."""
+    return " ".join("'" + word.replace("'", "'\"'\"'") + "'" for word in words)
+
+
 def read_argument_file(path: str) -> list[str]:
     """The options that the file of `@path` holds. Raises OptionError when it cannot be read."""
     try:
@@ -267,8 +280,12 @@ def change(name: str, text: str) -> None:
 def parse(options: Iterable[str]) -> Flags:
     """The flags of a VM: first those of the environment, where it is obeyed, then `options`. Raises OptionError."""
     flags = Flags()
-    flags.add_all(split(environ.get(environ.OPTIONS)), "environment")
+    for name in (environ.OPTIONS, environ.RUN_OPTIONS):
+        flags.add_all(split(environ.get(name)), "environment")
+    if environ.get(environ.RUN_OPTIONS) and "%p" not in flags.text("PerfDataSaveFile"):
+        flags.forget("PerfDataSaveFile")  # the file of who was started first
     flags.inherited = len(flags.agents)
+    flags.own = len(flags.arguments)
     flags.add_all(options)
     return flags
 

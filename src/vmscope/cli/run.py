@@ -57,11 +57,15 @@ def main(args: list[str]) -> "Callable[[], int]":
     options, kind, target, arguments = _split(args)
     application = not kind and _is_application(target)
     source = b"" if kind or application else _read(target)
+    environ.hand_on(environ.RUN_OPTIONS, None)  # of a `vmscope run` that this was started under
     inherited = environ.get(environ.OPTIONS)
     if inherited:
         terminal.ERR.show(f"Picked up {environ.OPTIONS}: {inherited}\n")
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
     runtime.start(*options, command=" ".join([name, *arguments]), agents=False)
+    if runtime.VM.flags.on("FollowChildren"):
+        own = runtime.VM.flags.arguments[runtime.VM.flags.own :]
+        environ.hand_on(environ.RUN_OPTIONS, flags.join(own))
     later.at_exit(_tell_unsaved)
     if sys.platform != "win32" and not runtime.VM.flags.on("ReduceSignalUsage"):  # where such signals do not exist
         termination.take_signals(runtime.VM.exit)
