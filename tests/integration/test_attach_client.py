@@ -79,25 +79,6 @@ def test_a_jvm_whose_directory_is_gone(jdk: JDK, tmp_path: Path) -> None:
         assert "OpenJDK" in version_of(jvm.pid)
 
 
-def test_a_note_that_was_left_behind(start_jvm: StartJVM) -> None:
-    """By a client that was killed: it serves again. One of another user's is no note: the next one is in /tmp."""
-    if not ROOT:
-        pytest.skip("needs root")
-    jvm = start_jvm("-Xmx32m")
-    left = Path(f"/proc/{jvm.pid}/cwd/.attach_pid{jvm.pid}").resolve()
-    left.touch()
-    try:
-        assert "OpenJDK" in version_of(jvm.pid)
-        os.chown(left, 12345, -1)
-        Path(f"/tmp/.java_pid{jvm.pid}").unlink()
-        target = Target(jvm.pid)
-        note = target.leave_note()
-        assert note == f"/proc/{jvm.pid}/root/tmp/.attach_pid{jvm.pid}"
-        os.unlink(note)
-    finally:
-        left.unlink()
-
-
 def test_a_jvm_that_would_end_by_the_signal(start_jvm: StartJVM) -> None:
     """-Xrs leaves SIGQUIT at its default: such a JVM opens its socket at its start, and gets no signal."""
     jvm = start_jvm("-Xrs", "-Xmx32m")
@@ -525,7 +506,7 @@ for line in sys.stdin:
 @pytest.mark.parametrize("kind", ["java", "python"])
 def test_a_container(jdk: JDK, kind: str) -> None:
     """A VM with a pid and a /tmp of its own: from outside by its pid there, from inside by its own."""
-    keytool = ["sun.security.tools.keytool.Main", "-importpass", "-keystore", "/none"]
+    keytool = ["sun.security.tools.keytool.Main", "-importpass", "-keystore", "/proc/none"]
     commands = {
         "java": [jdk.tool("java"), "-Xmx32m", *keytool],
         "python": [sys.executable, "-m", "vmscope", "run", "-c", "input('password:')", *keytool],
@@ -552,7 +533,7 @@ def test_a_container(jdk: JDK, kind: str) -> None:
         jcmd=jdk.tool("jcmd"),
         container=CONTAINER,
     )
-    assert listed[1].endswith(" sun.security.tools.keytool.Main -importpass -keystore /none\n")
+    assert listed[1].endswith(" sun.security.tools.keytool.Main -importpass -keystore /proc/none\n")
     assert outside[0][0] == inside[0] == 0
     assert outside[0][1] == inside[1]
     assert {"java": "OpenJDK", "python": "CPython"}[kind] in inside[1]

@@ -17,7 +17,7 @@ from tests.conftest import StartPython
 from tests.oracle.jdk_tools import vmscope
 from tests.support import BECOME, PATIENCE, Child, User
 from vmscope import errors
-from vmscope.attach import remote
+from vmscope.attach import remote, script
 from vmscope.attach.target import Target
 
 ROOT = Path(__file__).parents[2]
@@ -140,7 +140,7 @@ def test_a_program_that_cannot_import_it(
 ) -> None:
     """It is as before, and the error says what to install where."""
     child = start(BUSY)
-    monkeypatch.setattr(remote, "__file__", str(tmp_path / "attach" / "remote.py"))
+    monkeypatch.setattr(script, "__file__", str(tmp_path / "attach" / "script.py"))
     with pytest.raises(errors.NotAttachable, match="cannot import vmscope") as caught:
         remote.start_vmscope(Target(child.pid))
     assert caught.value.hint.endswith(f"{os.path.realpath(python)} -m pip install vmscope")
@@ -274,22 +274,24 @@ def test_the_script_by_itself(start_python: StartPython, tmp_path: Path, kind: s
     target = Target(child.pid)
     with pytest.MonkeyPatch.context() as patch:
         if kind in ("missing", "broken"):
-            patch.setattr(remote, "__file__", str(tmp_path / "attach" / "remote.py"))
+            patch.setattr(script, "__file__", str(tmp_path / "attach" / "script.py"))
         if kind == "broken":
             (tmp_path / "__init__.py").write_text("import sys; sys.modules['vmscope.part'] = sys\n1 / 0\n")
-        folder = remote._leave_script(target)
+        given = script.Script(target)
+    folder = os.path.dirname(given.path)
     try:
         assert os.stat(folder).st_mode & 0o777 == 0o700
         if kind == "late":
-            os.unlink(f"{folder}/waiting")
-        assert child.ask(f"exec(open('{folder}/attach.py').read(), {{}})") == "None"
+            given.abandon()
+        assert child.ask(f"exec(open('{given.path}').read(), {{}})") == "None"
         if kind == "late":
             assert not os.path.exists(folder)
             answer = None
         else:
-            answer = remote._wait(target, folder, 0)
+            answer = given.answer()
     finally:
-        remote._clear(folder)
+        given.remove()
+    assert not os.path.exists(folder)
     loaded = child.ask("sorted(name for name in sys.modules if 'vmscope' in name)[:1]")
     if kind in ("good", "late"):
         assert answer in (None, f"started\n/tmp/hsperfdata_root/{child.pid}\n")

@@ -153,11 +153,10 @@ class Client:
     """A process that answers. `silence`: seconds without a byte after which its answer is given up, and in which a
     status or a message has to be whole; None for never."""
 
-    __slots__ = ("_path", "_ready", "silence", "target")
+    __slots__ = ("_ready", "silence", "target")
 
-    def __init__(self, target: Target, path: str, ready: _socket.socket, silence: float | None) -> None:
+    def __init__(self, target: Target, ready: _socket.socket, silence: float | None) -> None:
         self.target = target
-        self._path = path
         self._ready: _socket.socket | None = ready  # the connection that showed that it answers
         self.silence = silence
 
@@ -200,7 +199,7 @@ class Client:
     def _ask(self, data: bytes, progress: Callable[[bytes], object] | None = None) -> Reply:
         socket, self._ready = self._ready, None
         if socket is None:
-            socket = open_socket(self.target, self._path)
+            socket = open_socket(self.target)
         if socket is None:
             raise self.ended("no longer answers")
         try:
@@ -261,25 +260,28 @@ def connect(pid: int, *, timeout: float = HANDSHAKE, silence: float | None = SIL
     Raises NoSuchProcess, AccessDenied, NotAttachable (no signal was sent), AttachTimeout, InsecureSocket.
     """
     target = Target(pid)
-    path = target.socket_path()
-    socket = open_socket(target, path)
+    socket = open_socket(target)
     if socket is None:
         target.check()
-        socket = _wake(target, path, timeout)
-    return Client(target, path, socket, silence)
+        socket = _wake(target, timeout)
+    return Client(target, socket, silence)
 
 
-def open_socket(target: Target, path: str) -> _socket.socket | None:
+def open_socket(target: Target) -> _socket.socket | None:
     """A connection to the target's socket; None where nobody listens.
 
-    Raises InsecureSocket, AccessDenied, AttachTimeout.
+    Raises InsecureSocket, AccessDenied, AttachTimeout, NoSuchProcess.
     """
+    path = target.socket_path
+    folder = target.open_tmp()
     try:
-        fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(os.path.basename(path), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except FileNotFoundError:
         return None
     except OSError:
         raise _refused(target, path) from None
+    finally:
+        os.close(folder)
     try:  # what is connected to is what is looked at, whatever its name stands for by then
         found = os.fstat(fd)
         if not S_ISSOCK(found.st_mode):
@@ -333,17 +335,19 @@ def _check_server(target: Target, path: str, socket: _socket.socket, found: os.s
         raise _insecure(target.pid, path, f"is answered by process {pid}" if pid else "is answered by another process")
 
 
-def _wake(target: Target, path: str, timeout: float) -> _socket.socket:
+def _wake(target: Target, timeout: float) -> _socket.socket:
     """The lazy handshake: leave a note, send SIGQUIT, wait for the socket; once more half-way."""
+    from vmscope.attach.interruption import Interruption
+    from vmscope.attach.note import Note
+
     begin = monotonic()
-    note = target.leave_note()
-    try:
+    with Interruption() as interruption, Note(target):
         target.wake()
         again, nap = True, _FIRST_NAP
         while (passed := monotonic() - begin) < timeout:
-            sleep(min(nap, timeout - passed))
+            interruption.nap(min(nap, timeout - passed), target.pid)
             nap = min(nap * 1.5, _LONGEST_NAP)
-            socket = open_socket(target, path)
+            socket = open_socket(target)
             if socket is not None:
                 return socket
             if not target.alive:
@@ -351,20 +355,14 @@ def _wake(target: Target, path: str, timeout: float) -> _socket.socket:
             if again and passed > timeout / 2:
                 target.wake()
                 again = False
-    finally:
-        if note:
-            try:
-                os.unlink(note)
-            except OSError:
-                pass
     if target.stopped:
         raise AttachTimeout(
             f"process {target.pid} is stopped, and cannot answer", pid=target.pid, hint=f"kill -CONT {target.pid}"
         )
     raise AttachTimeout(
-        f"process {target.pid} did not open {path} within {timeout:g} s",
+        f"process {target.pid} did not open {target.socket_path} within {timeout:g} s",
         pid=target.pid,
-        path=path,
+        path=target.socket_path,
         hint="it may be busy or blocked: try again",
     )
 

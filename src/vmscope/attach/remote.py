@@ -1,18 +1,19 @@
 """Starting vmscope in a Python process that was not prepared for it: by sys.remote_exec, which CPython 3.14 has.
 
-A script is left where the process can read it, and the interpreter is asked to run it as soon as its main thread runs
-Python code. The script starts vmscope and leaves an answer beside itself. When no answer comes in time, the request
-stands: the script runs when the main thread does, and then removes itself. It either starts vmscope or leaves the
-process as it was.
+A script is left where the process can read it (script.py), and the interpreter is asked to run it as soon as its main
+thread runs Python code. The script starts vmscope and leaves an answer beside itself. When no answer comes in time, the
+request stands: the script runs when the main thread does, and then removes itself. It either starts vmscope or leaves
+the process as it was.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from stat import S_ISREG
-from time import monotonic, sleep
+from time import monotonic
 
+from vmscope.attach.interruption import Interruption
+from vmscope.attach.script import OK, Script
 from vmscope.attach.target import TMP, Target
 from vmscope.errors import AccessDenied, AttachError, AttachTimeout, NoSuchProcess, NotAttachable
 from vmscope.reader.discovery import tmp_identity
@@ -29,7 +30,6 @@ WAYS = "start it anew with vmscope run, with vmscope autostart on, or with vmsco
 _PTRACE_SCOPE = "/proc/sys/kernel/yama/ptrace_scope"  # 0: each user its own processes; 1, 2: root; 3: nobody
 _LIMIT = 16 << 20  # bytes of a process's maps
 _LONGEST_ANSWER = 4096
-_OK = "started"
 
 _SENDER = """
 import sys
@@ -38,46 +38,6 @@ try:
 except Exception as error:
     print(type(error).__name__, error, sep="\\n")
     sys.exit(1)
-"""
-
-# What runs in the other process. It must leave nothing behind, raise nothing, and do nothing by halves.
-_SCRIPT = """\
-def run(folder, package):
-    import os, sys
-    before = set(sys.modules)
-    try:
-        try:
-            import vmscope
-        except ModuleNotFoundError as error:
-            if error.name != "vmscope":
-                raise
-            import importlib.util
-            spec = importlib.util.spec_from_file_location(
-                "vmscope", package + "/__init__.py", submodule_search_locations=[package])
-            try:
-                vmscope = sys.modules["vmscope"] = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(vmscope)
-            except OSError:
-                raise ModuleNotFoundError("vmscope is not installed there") from None
-        vmscope.start()
-        status = vmscope.status()
-        answer = {ok!r} + "\\n" + (status.path or "") + "\\n" + status.attach_reason
-    except Exception as error:
-        for name in set(sys.modules) - before:
-            if name == "vmscope" or name.startswith("vmscope."):
-                del sys.modules[name]
-        answer = type(error).__name__ + "\\n" + str(error)
-    try:
-        with open(folder + "/answer.new", "w", errors="replace") as file:
-            file.write(answer)
-        os.rename(folder + "/answer.new", folder + "/answer")
-        if not os.path.exists(folder + "/waiting"):
-            for name in ("answer", "attach.py"):
-                os.unlink(folder + "/" + name)
-            os.rmdir(folder)
-    except OSError:
-        pass
-run({folder!r}, {package!r})
 """
 
 
@@ -127,20 +87,7 @@ def start_vmscope(target: Target, timeout: float = PATIENCE) -> str:
             pid=pid,
             hint=f"inside it, its pid is {target.nspid}: run vmscope attach {target.nspid} there",
         )
-    folder = _leave_script(target)
-    pending = False
-    try:
-        _send(target, version, f"{folder}/attach.py")
-        pending = True
-        answer = _wait(target, folder, timeout)
-        pending = answer is None
-    except NoSuchProcess:
-        pending = False
-        raise
-    finally:
-        _remove(f"{folder}/waiting")
-        if not pending:
-            _clear(folder)
+    answer = _ask(target, version, timeout)
     if answer is None:
         raise AttachTimeout(
             f"process {pid} has been asked to start vmscope; its main thread has run no Python code for {timeout:g} s",
@@ -150,34 +97,35 @@ def start_vmscope(target: Target, timeout: float = PATIENCE) -> str:
     return _judge(target, version, answer)
 
 
-def _leave_script(target: Target) -> str:
-    """A folder that only the process and we can read, with the script in it."""
-    folder = f"{TMP}/vmscope-attach-{target.pid}-{os.urandom(8).hex()}"
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    try:
-        os.mkdir(folder, 0o700)
-        for name, text in (
-            ("attach.py", _SCRIPT.format(ok=_OK, folder=folder, package=package)),
-            ("waiting", ""),
-        ):
-            fd = os.open(f"{folder}/{name}", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(text)
-                if target.uid != os.geteuid():
-                    os.fchown(fd, target.uid, -1)
-        if target.uid != os.geteuid():
-            os.chown(folder, target.uid, -1, follow_symlinks=False)
-    except OSError as error:
-        _clear(folder)
-        if isinstance(error, PermissionError):
+def _ask(target: Target, version: tuple[int, int], timeout: float) -> str | None:
+    """The script's answer; None when it does not come in time."""
+    with Interruption() as interruption:
+        try:
+            script = Script(target)
+        except PermissionError:
             raise _denied(target) from None
-        raise AttachError(
-            f"process {target.pid} cannot be given a script: {error.strerror}", pid=target.pid, path=folder
-        ) from None
-    return folder
+        except OSError as error:
+            raise AttachError(
+                f"process {target.pid} cannot be given a script: {error.strerror}", pid=target.pid, path=TMP
+            ) from None
+        pending = False
+        try:
+            _send(target, version, script.path, interruption)
+            pending = True
+            answer = _wait(target, script, timeout, interruption)
+            pending = answer is None
+            return answer
+        except NoSuchProcess:
+            pending = False
+            raise
+        finally:
+            if pending:
+                script.abandon()
+            else:
+                script.remove()
 
 
-def _send(target: Target, version: tuple[int, int], script: str) -> None:
+def _send(target: Target, version: tuple[int, int], script: str, interruption: Interruption) -> None:
     """Tells the interpreter to run the script. Only one of its own version can: ours, or else its own program."""
     if sys.version_info[:2] == version:
         try:
@@ -199,21 +147,20 @@ def _send(target: Target, version: tuple[int, int], script: str) -> None:
         # Root does not run what others could have put there; but only root may ask where ptrace is restricted.
         user = None if euid or _is_roots(program) else target.uid
         # A session of its own: on our terminal it could type what our shell would run next.
-        process = subprocess.Popen(
+        with subprocess.Popen(
             [program, "-IS", "-c", _SENDER, str(target.pid), script],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             user=user,
-            group=None if user is None else _group(target.pid),
+            group=None if user is None else target.gid,
             extra_groups=None if user is None else [],
             env={},
             cwd="/",
             start_new_session=True,
-        )
-        with process:
+        ) as process:
             try:
-                said = _said(process)
+                said = _said(process, target, interruption)
             finally:
                 process.kill()
     except NotAttachable:
@@ -225,24 +172,20 @@ def _send(target: Target, version: tuple[int, int], script: str) -> None:
         raise _refused(target, name, text)
 
 
-def _said(process: subprocess.Popen[bytes]) -> bytes:
-    """What a program says until it ends, as much of it as an answer may be long. Raises TimeoutExpired."""
-    from select import select
-    from subprocess import TimeoutExpired
-
+def _said(process: subprocess.Popen[bytes], target: Target, interruption: Interruption) -> bytes:
+    """What a program says until it ends, as much of it as an answer may be long. Raises TimeoutError."""
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
     deadline = monotonic() + PATIENCE
     said = b""
-    assert process.stdout is not None
-    with process.stdout as output:
-        while len(said) < _LONGEST_ANSWER:
-            if not select([output], [], [], max(0.0, deadline - monotonic()))[0]:
-                raise TimeoutExpired(process.args, PATIENCE)
-            part = os.read(output.fileno(), _LONGEST_ANSWER)
-            if not part:
-                break
-            said += part
-    process.wait(max(0.0, deadline - monotonic()))
-    return said
+    while True:
+        ended = process.poll() is not None
+        said += process.stdout.read(_LONGEST_ANSWER) or b""
+        if ended or len(said) >= _LONGEST_ANSWER:
+            return said
+        if monotonic() >= deadline:
+            raise TimeoutError(f"it has not ended within {PATIENCE:g} s")
+        interruption.nap(0.002, target.pid)
 
 
 def _is_roots(path: str) -> bool:
@@ -257,13 +200,6 @@ def _is_roots(path: str) -> bool:
         if path == "/":
             return True
         path = os.path.dirname(path)
-
-
-def _group(pid: int) -> int:
-    for line in read_file(f"/proc/{pid}/status", 1 << 16).splitlines():
-        if line.startswith(b"Gid:"):
-            return int(line.split()[2])
-    raise NoSuchProcess(f"Process not found: there is no process {pid}", pid=pid)
 
 
 def _refused(target: Target, name: str, text: str) -> AttachError | AccessDenied | NoSuchProcess:
@@ -304,33 +240,26 @@ def _denied(target: Target) -> AccessDenied:
     return AccessDenied(f"Permission denied: this user may not look into process {pid}{why}", pid=pid, hint=hint)
 
 
-def _wait(target: Target, folder: str, timeout: float) -> str | None:
-    """The script's answer; None when it does not come in time."""
+def _wait(target: Target, script: Script, timeout: float, interruption: Interruption) -> str | None:
     deadline = monotonic() + timeout
     nap = 0.001
     while True:
         late = monotonic() >= deadline
-        try:
-            fd = os.open(f"{folder}/answer", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except FileNotFoundError:
-            pass
-        else:
-            with open(fd, "rb") as file:
-                if not S_ISREG(os.fstat(fd).st_mode):
-                    raise AttachError(f"process {target.pid} has answered by no file", pid=target.pid)
-                return file.read(_LONGEST_ANSWER).decode("utf-8", "replace")
+        answer = script.answer()
+        if answer is not None:
+            return answer
         if not target.alive:
             raise NoSuchProcess(f"process {target.pid} ended while it was asked", pid=target.pid)
         if late:
             return None
-        sleep(nap)
+        interruption.nap(nap, target.pid)
         nap = min(nap * 1.5, 0.05)
 
 
 def _judge(target: Target, version: tuple[int, int], answer: str) -> str:
     name, _, text = answer.partition("\n")
     pid = target.pid
-    if name == _OK:
+    if name == OK:
         path, _, reason = text.partition("\n")
         if reason:
             raise AttachError(f"vmscope is started in process {pid}, which cannot be asked: {reason}", pid=pid)
@@ -346,19 +275,3 @@ def _judge(target: Target, version: tuple[int, int], answer: str) -> str:
             hint=f"install it where that program finds it: {program} -m pip install vmscope",
         )
     raise AttachError(f"vmscope could not start in process {pid}: {name}: {text}", pid=pid)
-
-
-def _clear(folder: str) -> None:
-    for name in ("attach.py", "waiting", "answer", "answer.new"):
-        _remove(f"{folder}/{name}")
-    try:
-        os.rmdir(folder)
-    except OSError:
-        pass
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import sys
 from errno import ENOSYS, EPERM
-from stat import S_ISDIR
 
 from vmscope.errors import AccessDenied, NoSuchProcess, NotAttachable, VMScopeError
 
 if sys.platform != "win32":
     from _signal import SIGQUIT, pidfd_send_signal  # type: ignore[import-not-found]  # typeshed has it in signal alone
+
+    _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 TMP = "/tmp"  # whatever TMPDIR says, as HotSpot has it
 
@@ -33,11 +34,11 @@ PREPARE = "start it with vmscope run, or switch vmscope autostart on and start i
 class Target:
     """A living process.
 
-    `nspid` is its pid in its own namespace, `uid` its effective user; `catches` and `ignores` say what it does
-    with SIGQUIT.
+    `nspid` is its pid in its own namespace, `uid` and `gid` its effective user and group; `catches` and `ignores` say
+    what it does with SIGQUIT.
     """
 
-    __slots__ = ("_start", "catches", "ignores", "nspid", "pid", "state", "uid")
+    __slots__ = ("_start", "catches", "gid", "ignores", "nspid", "pid", "state", "uid")
 
     def __init__(self, pid: int) -> None:
         """Raises NoSuchProcess, and AccessDenied where /proc hides other users' processes."""
@@ -60,6 +61,7 @@ class Target:
         fields = dict(line.split(b":", 1) for line in self._read("status").splitlines() if b":" in line)
         self.nspid = int(fields.get(b"NSpid", b"%d" % self.pid).split()[-1])
         self.uid = int(fields[b"Uid"].split()[1])
+        self.gid = int(fields[b"Gid"].split()[1])
         bit = 1 << SIGQUIT - 1
         self.catches = bool(int(fields[b"SigCgt"], 16) & bit)
         self.ignores = bool(int(fields[b"SigIgn"], 16) & bit)
@@ -89,60 +91,37 @@ class Target:
         """By SIGSTOP, or by a debugger."""
         return self.state in _STOPPED
 
-    # -- its files
+    # -- its tmp directory
 
-    def places(self) -> list[str]:
-        """Where its socket may be: its own tmp directory, which for a container is not ours."""
+    def open_tmp(self) -> int:
+        """A descriptor (O_PATH) of its own tmp directory, which for a container is not ours.
+
+        No link is followed in what may be the process's own root: from there it would lead into ours. Raises
+        AccessDenied, NoSuchProcess.
+        """
         own = f"/proc/{self.pid}/root{TMP}"
         try:
-            if S_ISDIR(os.stat(own).st_mode):
-                return [own]
+            return os.open(own, _FOLDER | os.O_NOFOLLOW)
         except OSError:
             pass
-        # Not ours to look into, as after a change of its user: then it shares ours, or is out of reach.
-        return [TMP] if self.nspid == self.pid else []
-
-    def socket_path(self) -> str:
-        """The socket's path. Raises AccessDenied where its tmp directory cannot be reached."""
-        places = self.places()
-        if not places:
-            raise _denied(self.pid)
-        return f"{places[0]}/.java_pid{self.nspid}"
-
-    def leave_note(self) -> str:
-        """Makes the file that tells a VM that SIGQUIT means a client, and gives back its path, "" if one is there.
-
-        Raises AccessDenied where no such file can be made.
-        """
-        name = f".attach_pid{self.nspid}"
-        for place in (f"/proc/{self.pid}/cwd", *self.places()):
-            path = f"{place}/{name}"
-            try:
-                fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            except FileExistsError:
-                if self._heeds(path):
-                    return ""
-                continue
-            except OSError:
-                continue
-            try:
-                if self.uid != os.geteuid():  # a JVM before 9 heeds a file of its own user only
-                    os.fchown(fd, self.uid, -1)
-            finally:
-                os.close(fd)
-            return path
-        raise AccessDenied(
-            f"process {self.pid} cannot be told that a client waits: no file can be made in its directory or its {TMP}",
-            pid=self.pid,
-            hint="run this as its user or as root",
-        )
-
-    def _heeds(self, path: str) -> bool:
-        """Whether this note, another client's or left behind by one, is one that the VM would believe."""
         try:
-            return os.stat(path, follow_symlinks=False).st_uid in (0, self.uid)
+            # Not ours to look into, as after a change of its user: then it shares ours, or is out of reach.
+            shared = os.path.samestat(os.stat(own), os.stat(TMP))
         except OSError:
-            return False
+            shared = self.nspid == self.pid
+        if shared:
+            try:
+                return os.open(TMP, _FOLDER)
+            except OSError:
+                pass
+        if not self.alive:
+            raise _gone(self.pid)
+        raise _denied(self.pid)
+
+    @property
+    def socket_path(self) -> str:
+        """Its socket's path, for people."""
+        return f"/proc/{self.pid}/root{TMP}/.java_pid{self.nspid}"
 
     # -- the signal
 

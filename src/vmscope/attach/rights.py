@@ -1,0 +1,58 @@
+"""Another user's rights: where a process's user may put links and swap folders, root does what that user could do.
+
+Only this thread has them, and only on files; signals and descriptors that are open stay root's.
+"""
+
+from __future__ import annotations
+
+import os
+from stat import S_IWOTH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+
+_ASK = -1  # no user: setfsuid changes nothing, and says who it is
+
+
+class Rights:
+    """Those of a user and its group on files, in a `with` statement. Nothing changes where the user is ours.
+
+    Raises PermissionError where they cannot be had, as without CAP_SETUID.
+    """
+
+    __slots__ = ("_gid", "_libc", "_uid")
+
+    def __init__(self, uid: int, gid: int) -> None:
+        self._uid = uid
+        self._gid = gid
+        self._libc: ctypes.CDLL | None = None
+
+    def __enter__(self) -> Rights:
+        if self._uid != os.geteuid():
+            try:
+                import ctypes
+            except ImportError:
+                raise PermissionError(f"without ctypes nobody takes the rights of user {self._uid}") from None
+            self._libc = ctypes.CDLL(None)
+            self._libc.setfsgid(self._gid)
+            self._libc.setfsuid(self._uid)  # with the user go root's capabilities over files
+            if (
+                self._libc.setfsuid(_ASK) & 0xFFFFFFFF != self._uid
+                or self._libc.setfsgid(_ASK) & 0xFFFFFFFF != self._gid
+            ):
+                self.__exit__()
+                raise PermissionError(f"the rights of user {self._uid} cannot be taken")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        libc, self._libc = self._libc, None
+        if libc is not None:
+            libc.setfsuid(os.geteuid())
+            libc.setfsgid(os.getegid())
+
+    def check(self, folder: int) -> None:
+        """PermissionError for a folder in which root's groups, which a thread keeps, could do what the user cannot."""
+        found = os.fstat(folder)
+        if self._libc is not None and found.st_uid != self._uid and not found.st_mode & S_IWOTH:
+            raise PermissionError(f"not a folder of user {self._uid}, nor everybody's")

@@ -1,0 +1,518 @@
+"""Root asks a process of another user, who chooses its directories, its root, its mounts, and what stands in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartPython
+from tests.oracle.jdk_tools import vmscope
+from tests.support import BECOME, PATIENCE, Child, User
+from vmscope import errors
+from vmscope.attach.client import connect
+from vmscope.attach.note import Note
+from vmscope.attach.rights import Rights
+from vmscope.attach.script import Script
+from vmscope.attach.target import Target
+
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32" or os.geteuid() != 0, reason="needs root, and becomes other users"
+)
+
+# A process that is taken for a JVM, as it catches SIGQUIT and maps a libjvm.so, and that never opens a socket. It says
+# when the signal comes, and what notes it sees in its working directory and in /tmp then.
+PRETENDER = """
+import json, mmap, os, signal, sys
+with open({library!r}, "rb") as file:
+    library = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+name = f".attach_pid{{os.getpid()}}"
+def tell(*_):
+    found = {{}}
+    for place in (".", "/tmp"):
+        try:
+            status = os.lstat(f"{{place}}/{{name}}")
+            found[place] = [status.st_uid, status.st_gid, status.st_mode]
+        except OSError:
+            pass
+    print(json.dumps(found), flush=True)
+signal.signal(signal.SIGQUIT, tell)
+{setup}
+print("ready", flush=True)
+while sys.stdin.readline():
+    pass
+"""
+
+
+PRELOAD = ["ctypes", "json", "mmap", "signal"]
+
+
+class Places:
+    """Folders that all may enter: `victim` is root's, as /etc/cron.d is; `theirs` is the other user's."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.top = Path(tempfile.mkdtemp(prefix="vmscope-paths-", dir="/var/tmp"))
+        self.top.chmod(0o755)
+        self.library = self.top / "libjvm.so"
+        self.library.write_bytes(b"\0" * 4096)
+        self.victim, self.theirs = self.top / "victim", self.top / "theirs"
+        self.victim.mkdir(mode=0o755)
+        self.theirs.mkdir(mode=0o755)
+        os.chown(self.theirs, user.uid, user.gid)
+
+
+@pytest.fixture
+def places(private_user: User) -> Iterator[Places]:
+    made = Places(private_user)
+    yield made
+    shutil.rmtree(made.top)
+
+
+Pretend = Callable[..., Child]
+
+
+@pytest.fixture
+def pretend(start_python: StartPython, places: Places) -> Pretend:
+    """`pretend(code)`: such a process of the other user's, after it has run `code` as that user."""
+
+    def start(setup: str = "os.chdir('/')", *, user: User | None = places.user) -> Child:
+        code = PRETENDER.format(library=str(places.library), setup=setup)
+        child = start_python(code, user=user, preload=PRELOAD)
+        assert Target(child.pid).catches
+        return child
+
+    return start
+
+
+def note_of(pid: int, place: str = "/tmp") -> Path:
+    return Path(f"{place}/.attach_pid{pid}")
+
+
+class Client:
+    """A `vmscope cmd` of root's that goes on until somebody answers, or it gives up."""
+
+    def __init__(self, pid: int) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "vmscope", "cmd", str(pid), "VM.version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def end(self) -> tuple[int, str]:
+        _, errors = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, errors
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+# -- where the note is, and whose -----------------------------------------------------------------
+
+
+def test_root_s_note_is_the_user_s_own_and_not_in_its_working_directory(places: Places, pretend: Pretend) -> None:
+    """Not even while the process is asked; nor is anything left when it ends then."""
+    target = pretend(f"os.chdir({str(places.victim)!r})")
+    with Client(target.pid) as client:
+        seen = json.loads(target.readline())
+        assert os.listdir(places.victim) == []
+        assert seen == {"/tmp": [places.user.uid, places.user.gid, stat.S_IFREG | 0o600]}
+        target.kill()
+        status, said = client.end()
+    assert (status, "ended while it was asked" in said) == (1, True)
+    assert os.listdir(places.victim) == []
+    assert not note_of(target.pid).exists()
+
+
+def test_a_working_directory_that_is_swapped(places: Places, pretend: Pretend) -> None:
+    """The process changes it when it is asked: what has the note's name in the new one stays."""
+    target = pretend(
+        f"""
+os.chdir({str(places.theirs)!r})
+told = tell
+def tell(*_):
+    os.chdir({str(places.victim)!r})
+    told()
+signal.signal(signal.SIGQUIT, tell)
+"""
+    )
+    kept = note_of(target.pid, str(places.victim))
+    kept.touch(mode=0o600)
+    with Client(target.pid) as client:
+        target.readline()
+        target.kill()
+        assert client.end()[0] == 1
+    assert kept.exists()
+    assert os.listdir(places.theirs) == []
+
+
+def test_a_process_that_was_root_s_when_it_was_looked_at(places: Places, pretend: Pretend) -> None:
+    """As after su: whose rights it takes is read when the directory, which may be the new user's choice, is open."""
+    target = Target(pretend().pid)
+    target.uid = target.gid = 0
+    with Note(target):
+        assert note_of(target.pid).stat().st_uid == places.user.uid
+    assert not note_of(target.pid).exists()
+
+
+MOUNTED = """
+libc = ctypes.CDLL(None, use_errno=True)
+def check(status):
+    if status:
+        print("cannot", os.strerror(ctypes.get_errno()), flush=True)
+        sys.exit()
+uid, gid = os.getuid(), os.getgid()
+check(libc.unshare(0x10020000))  # CLONE_NEWUSER | CLONE_NEWNS
+for name, text in (("setgroups", "deny"), ("uid_map", f"0 {{uid}} 1"), ("gid_map", f"0 {{gid}} 1")):
+    with open(f"/proc/self/{{name}}", "w") as file:
+        file.write(text)
+os.mkdir({theirs!r} + "/gone")
+os.chdir({theirs!r} + "/gone")  # where nothing can be made
+os.rmdir({theirs!r} + "/gone")
+{attack}
+"""
+ATTACKS = {
+    "a mount": "check(libc.mount({victim!r}.encode(), b'/tmp', None, 4096, None))  # MS_BIND",
+    "a link": "os.mkdir({theirs!r} + '/proc'); os.symlink({victim!r}, {theirs!r} + '/tmp'); os.chroot({theirs!r})",
+    "a link to a link": (
+        "os.symlink({victim!r}, {theirs!r} + '/there'); os.symlink({theirs!r} + '/there', {theirs!r} + '/tmp')\n"
+        "os.chroot({theirs!r})"
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_root_of_the_user_s_own(places: Places, start_python: StartPython, attack: str) -> None:
+    """In a user namespace anybody has a root and mounts: its /tmp is a directory of root's, where nothing is made."""
+    victim, theirs = str(places.victim), str(places.theirs)
+    setup = MOUNTED.format(theirs=theirs, attack=ATTACKS[attack].format(victim=victim, theirs=theirs))
+    code = PRETENDER.format(library=str(places.library), setup=setup)
+    target = start_python(code, user=places.user, preload=PRELOAD, ready=False)
+    first = target.readline()
+    if first != "ready":
+        pytest.skip(f"users have no namespaces of their own here: {first}")
+    with Client(target.pid) as client:
+        watched: list[str] = []
+        deadline = time.monotonic() + PATIENCE
+        while client.process.poll() is None and time.monotonic() < deadline:
+            watched += os.listdir(places.victim)
+        status, said = client.end()
+    assert watched == []
+    assert status == 1
+    assert f"process {target.pid}" in said
+    assert not note_of(target.pid).exists()
+
+
+def test_a_user_that_stands_in_the_way(places: Places, pretend: Pretend) -> None:
+    """A VM does not believe a third user's note, and ours cannot be made: the error says whose it is."""
+    target = pretend()
+    note = note_of(target.pid)
+    note.touch(mode=0o600)
+    os.chown(note, 12345, -1)
+    try:
+        with pytest.raises(errors.AccessDenied, match=f"user 12345 has a file .attach_pid{target.pid} there"):
+            connect(target.pid)
+        assert note.exists()
+    finally:
+        note.unlink()
+
+
+def test_root_s_own_note_is_believed(places: Places, pretend: Pretend) -> None:
+    """Another client's of root's, as the JDK's: it is used, and left to whom it belongs."""
+    target = pretend()
+    note = note_of(target.pid)
+    note.touch(mode=0o600)
+    try:
+        with pytest.raises(errors.AttachTimeout):
+            connect(target.pid, timeout=0.05)
+        assert json.loads(target.readline())["/tmp"][0] == 0
+        assert note.exists()
+    finally:
+        note.unlink()
+
+
+@pytest.mark.parametrize("left", ["a pipe", "a link", "a folder"])
+def test_a_note_that_is_something_else(places: Places, pretend: Pretend, left: str) -> None:
+    """The process's user may have made it: it holds nobody up, and is left alone or taken away, but never followed."""
+    kept = places.victim / "kept"
+    kept.touch()
+    make = {"a pipe": "mkfifo(", "a link": f"symlink({str(kept)!r}, ", "a folder": "mkdir("}[left]
+    target = pretend(f"os.{make}'/tmp/' + name)")
+    try:
+        with pytest.raises((errors.AttachTimeout, errors.AccessDenied)):
+            connect(target.pid, timeout=0.05)
+        assert kept.exists()
+    finally:
+        note = note_of(target.pid)
+        if note.is_dir() and not note.is_symlink():
+            note.rmdir()
+        elif os.path.lexists(note):
+            note.unlink()
+
+
+# -- clients that are ended -----------------------------------------------------------------------
+
+# Each child runs one handshake, and gets the signal after its nth call of a function in C.
+STEPPED = """
+import ctypes, os, signal, sys
+import vmscope.attach.note, vmscope.reader.machine, vmscope.reader.attachment
+from vmscope.attach.client import connect
+from vmscope.errors import VMScopeError
+
+pid, number = int(sys.argv[1]), int(sys.argv[2])
+
+def handshake(step):
+    left = step
+    def count(frame, event, argument):
+        nonlocal left
+        if event == "c_return":
+            left -= 1
+            if not left:
+                sys.setprofile(None)
+                os.kill(os.getpid(), number)
+    sys.setprofile(count)
+    try:
+        connect(pid, timeout=0.01)
+    except VMScopeError:
+        pass
+    sys.setprofile(None)
+    return left > 0
+
+step, last = 0, False
+while not last:
+    step += 1
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        over = False
+        try:
+            over = handshake(step)
+        except KeyboardInterrupt:
+            pass
+        os._exit(over)
+    _, status = os.waitpid(child, 0)
+    last = os.WIFEXITED(status) and os.WEXITSTATUS(status)
+    for path in (f"/proc/{pid}/cwd/.attach_pid{pid}", f"/tmp/.attach_pid{pid}"):
+        if os.path.lexists(path):
+            print("left after call", step, path)
+            os.unlink(path)
+print("calls", step)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("whose", ["another user's", "root's"])
+def test_a_signal_at_each_step(places: Places, pretend: Pretend, number: signal.Signals, whose: str) -> None:
+    """Ctrl-C, kill and a terminal that goes: no note is left, whenever they come."""
+    target = pretend(user=places.user if whose == "another user's" else None)
+    run = subprocess.run(
+        [sys.executable, "-c", STEPPED, str(target.pid), str(int(number))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # an interrupt may come in a destructor
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert run.returncode == 0
+    *left, last = run.stdout.splitlines()
+    assert left == []
+    assert int(last.removeprefix("calls ")) > 50
+
+
+def test_a_killed_client_s_note_goes_with_the_next_one(places: Places, pretend: Pretend) -> None:
+    target = pretend()
+    note = note_of(target.pid)
+    with Client(target.pid) as client:
+        target.readline()
+        client.process.kill()
+        client.end()
+    assert note.exists()
+    with pytest.raises(errors.AttachTimeout):
+        connect(target.pid, timeout=0.05)
+    assert "/tmp" in json.loads(target.readline())
+    assert not note.exists()
+
+
+def test_a_living_client_s_note_stays(places: Places, pretend: Pretend) -> None:
+    target = pretend()
+    note = note_of(target.pid)
+    with Note(Target(target.pid)):
+        with pytest.raises(errors.AttachTimeout):
+            connect(target.pid, timeout=0.05)
+        assert note.exists()
+    assert not note.exists()
+
+
+def test_a_signal_that_is_ignored_ends_no_handshake(places: Places, pretend: Pretend) -> None:
+    """As under nohup."""
+    target = pretend()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        os.kill(os.getpid(), signal.SIGHUP)
+        with pytest.raises(errors.AttachTimeout):
+            connect(target.pid, timeout=0.05)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+# -- rights ---------------------------------------------------------------------------------------
+
+
+def test_rights_are_the_user_s_and_this_thread_s(places: Places) -> None:
+    def made(name: str) -> bool:
+        try:
+            (places.victim / name).touch()
+        except PermissionError:
+            return False
+        return True
+
+    elsewhere: list[bool] = []
+    taken = threading.Event()
+    thread = threading.Thread(target=lambda: elsewhere.append(taken.wait(PATIENCE) and made("another's")))
+    thread.start()  # before: what is started later has the rights of its starter
+    with Rights(places.user.uid, places.user.gid):
+        assert not made("mine")
+        taken.set()
+        thread.join(PATIENCE)
+        (places.theirs / "file").touch()
+    assert elsewhere == [True]
+    assert made("mine")
+    found = (places.theirs / "file").stat()
+    assert (found.st_uid, found.st_gid) == (places.user.uid, places.user.gid)
+
+
+def test_root_s_groups_open_no_folder(places: Places) -> None:
+    """A thread keeps them: what only they could write to is refused."""
+    places.victim.chmod(0o775)
+    assert 0 in (os.getgid(), *os.getgroups())
+    fd = os.open(places.victim, os.O_PATH)
+    try:
+        with Rights(places.user.uid, places.user.gid) as rights, pytest.raises(PermissionError):
+            rights.check(fd)
+        places.victim.chmod(0o1777)
+        with Rights(places.user.uid, places.user.gid) as rights:
+            rights.check(fd)
+    finally:
+        os.close(fd)
+
+
+def test_root_that_cannot_take_them_does_nothing(places: Places, pretend: Pretend) -> None:
+    """In a container without CAP_SETUID: nothing is done with root's own instead."""
+    if not shutil.which("setpriv"):
+        pytest.skip("needs setpriv")
+    target = pretend()
+    run = subprocess.run(
+        ["setpriv", "--bounding-set=-setuid", sys.executable, "-m", "vmscope", "cmd", str(target.pid), "VM.version"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (1, "")
+    assert f"the rights of user {places.user.uid} cannot be taken" in run.stderr
+    assert not note_of(target.pid).exists()
+
+
+# -- what a Python 3.14 is given ------------------------------------------------------------------
+
+
+def test_a_folder_that_is_swapped(places: Places, pretend: Pretend) -> None:
+    """Its user has put a link in its place: what that leads to is neither read nor removed."""
+    target = pretend()
+    given = Script(Target(target.pid))
+    folder = os.path.dirname(given.path)
+    found = os.stat(folder)
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (places.user.uid, places.user.gid, 0o700)
+    names = ("attach.py", "waiting", "answer", "answer.new")
+    for name in names:
+        (places.victim / name).write_text("root's")
+    moved = f"{folder}.moved"
+    become = BECOME.format(uid=places.user.uid, gid=places.user.gid, name=places.user.name)
+    swap = f"{become}\nos.rename({folder!r}, {moved!r})\nos.symlink({str(places.victim)!r}, {folder!r})"
+    subprocess.run([sys.executable, "-c", swap], check=True, timeout=PATIENCE)
+    try:
+        assert given.answer() is None
+        given.remove()
+        assert sorted(os.listdir(places.victim)) == sorted(names)
+        assert os.listdir(moved) == []
+    finally:
+        os.unlink(folder)
+        os.rmdir(moved)
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a link", "a folder"])
+def test_an_answer_that_is_something_else(places: Places, pretend: Pretend, kind: str) -> None:
+    target = pretend()
+    given = Script(Target(target.pid))
+    answer = f"{os.path.dirname(given.path)}/answer"
+    secret = places.victim / "secret"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    try:
+        if kind == "a pipe":
+            os.mkfifo(answer)
+        elif kind == "a link":
+            os.symlink(secret, answer)
+        else:
+            os.mkdir(answer)
+        with pytest.raises(errors.AttachError, match="cannot be read"):
+            given.answer()
+    finally:
+        if kind == "a folder":
+            os.rmdir(answer)
+        given.remove()
+    assert not os.path.exists(os.path.dirname(given.path))
+
+
+# A module of the target's own, which the script imports: it swaps the folder while the client waits.
+FALSE_VMSCOPE = """
+import glob, os
+def start():
+    (folder,) = glob.glob(f"/tmp/vmscope-attach-{{os.getpid()}}-*")
+    os.rename(folder, {moved!r})
+    os.symlink({victim!r}, folder)
+def status():
+    raise RuntimeError
+"""
+
+
+def test_a_folder_that_is_swapped_by_the_program(places: Places) -> None:
+    python314 = Path(__file__).parents[2] / "build" / "python-3.14" / "bin" / "python"
+    if not python314.exists():
+        pytest.skip("no CPython 3.14: run scripts/python314")
+    names = ("attach.py", "waiting", "answer", "answer.new")
+    for name in names:
+        (places.victim / name).write_text("started\n/root's\n")
+    moved = str(places.theirs / "moved")
+    (places.theirs / "vmscope.py").write_text(FALSE_VMSCOPE.format(moved=moved, victim=str(places.victim)))
+    become = BECOME.format(uid=places.user.uid, gid=places.user.gid, name=places.user.name)
+    busy = f"import sys, glob, time\n{become}\nsys.path.insert(0, {str(places.theirs)!r})\nprint('ready', flush=True)\n"
+    with Child([os.path.realpath(python314), "-c", busy + "while True:\n    time.sleep(0.01)\n"]) as child:
+        child.read_until(b"ready\n")
+        try:
+            run = vmscope("attach", "--timeout=1", str(child.pid))
+            assert run.returncode == 1
+            assert os.path.exists(moved), run.stderr
+            assert sorted(os.listdir(places.victim)) == sorted(names)
+            assert all((places.victim / name).read_text() == "started\n/root's\n" for name in names)
+        finally:
+            for path in Path("/tmp").glob(f"vmscope-attach-{child.pid}-*"):
+                path.unlink()
