@@ -1,19 +1,22 @@
 """The one C extension. All else about the package stands in pyproject.toml.
 
 VMSCOPE_WERROR=1 (set by the Makefile) turns warnings into errors and a failed compilation into a failed
-build. Without it a machine that has no compiler gets the Python twin. VMSCOPE_SANITIZE names sanitizers
-to build with, for example `address,undefined`.
+build. Without it a machine that has no compiler gets the Python twin, and the build's last line says so.
+VMSCOPE_SANITIZE names sanitizers to build with, for example `address,undefined`.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
+import sysconfig
 from glob import glob
 from typing import Any
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.editable_wheel import editable_wheel
 
@@ -47,6 +50,28 @@ class EditableWheel(editable_wheel):
         return super()._run_build_commands(dist_name, unpacked_wheel, *rest)
 
 
+class BuildExtension(build_ext):
+    """As setuptools', and where the extension could not be built it says last what is missing and what that costs."""
+
+    def run(self) -> None:
+        super().run()
+        if not all(os.path.exists(self.get_ext_fullpath(each.name)) for each in self.extensions):
+            atexit.register(
+                sys.stderr.write,
+                f"vmscope: built without its C extension, for {self.missing()}. Its Python twin runs in its place: "
+                "counters cost 15 times as much, and native agents, the heaps' counters and what a crash saves are "
+                "missing. With a C compiler and Python's headers (Debian: apt-get install gcc libc6-dev python3-dev): "
+                "python -m pip install --force-reinstall --no-cache-dir vmscope\n",
+            )
+
+    def missing(self) -> str:
+        compiler = self.compiler.compiler_so[0]
+        if shutil.which(compiler) is None:
+            return f"there is no C compiler {compiler}"
+        header = os.path.join(sysconfig.get_path("include"), "Python.h")
+        return f"the compiler failed, as is said above{'' if os.path.exists(header) else f': there is no {header}'}"
+
+
 sources = sorted(glob(f"{NATIVE}/**/*.c", recursive=True))
 extension = Extension(
     "vmscope.native._native",
@@ -59,6 +84,6 @@ extension = Extension(
 
 # The C is for POSIX; on Windows the twin is all there is.
 setup(
-    cmdclass={"build_py": BuildPy, "editable_wheel": EditableWheel},
+    cmdclass={"build_ext": BuildExtension, "build_py": BuildPy, "editable_wheel": EditableWheel},
     ext_modules=[extension] if sources and sys.platform != "win32" else [],
 )

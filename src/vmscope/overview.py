@@ -34,15 +34,16 @@ class Status:
 
     `running`; `path` of the region's file or None; `reason` why there is none, or ""; `attach_path` and
     `attach_reason`, the same of the socket that clients attach to; `capacity`, `used` and `overflow` in bytes;
-    `flags`, the VM options in force; `implementation`, "c" or "python"; `fatal_path`, whether a crash saves the
+    `flags`, the VM options in force; `implementation`, "c" or "python", and `implementation_reason`, why it is "python"
+    where the C extension could be in use, or ""; `fatal_path`, whether a crash saves the
     region where asked and unlinks its file (the Python twin cannot); `agent_errors`, how often code of an agent has
     raised (the counters `vmscope.agents.errors` say which); `problems`, lines of text: what does not
     work and ended nothing, as an agent that cannot be loaded, or a file that cannot be written.
     """
 
     __slots__ = (
-        "agent_errors", "attach_path", "attach_reason", "capacity", "fatal_path", "flags", "implementation", "overflow",
-        "path", "problems", "reason", "running", "used",
+        "agent_errors", "attach_path", "attach_reason", "capacity", "fatal_path", "flags", "implementation",
+        "implementation_reason", "overflow", "path", "problems", "reason", "running", "used",
     )  # fmt: skip
 
     def __init__(self, vm: VirtualMachine) -> None:
@@ -57,6 +58,7 @@ class Status:
         self.overflow = 0 if region is None else region.mirror.overflow
         self.flags = vm.flags
         self.implementation = native.IMPLEMENTATION
+        self.implementation_reason = native.TWIN_REASON
         self.fatal_path = native.IMPLEMENTATION == "c" and native.is_armed()
         errors = REGISTRY.get("vmscope.agents.errors")
         self.problems = _problems(vm)

@@ -204,6 +204,7 @@ class VirtualMachine:
                 " ".join(self.flags.arguments),
                 __version__,
                 native.IMPLEMENTATION,
+                native.TWIN_REASON,
             ),
             self.flags.number("PerfMaxStringConstLength"),
         )

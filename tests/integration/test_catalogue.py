@@ -248,6 +248,7 @@ ONCE = {
     "java.cls.sharedUnloadedClasses": "0",
     "vmscope.version": "vmscope.__version__",
     "vmscope.implementation": "vmscope.status().implementation",
+    "vmscope.implementation.reason": "'VMSCOPE_NATIVE=0' if os.environ.get('VMSCOPE_NATIVE') == '0' else ''",
 }
 
 

@@ -84,7 +84,7 @@ def test_ps_lists_python_and_java(start_vmscope: StartVMScope, jvm: JVM) -> None
     assert lines[0].split() == ["PID", "USER", "KIND", "VERSION", "UPTIME", "THREADS", "RSS", "CPU", "MAIN"]
     by_pid = {int(line.split()[0]): line.split() for line in lines[1:]}
     assert sorted(by_pid) == sorted([child.pid, jvm.pid])
-    assert by_pid[child.pid][2] == "CPython"
+    assert by_pid[child.pid][2].rstrip("*") == "CPython"
     assert by_pid[child.pid][-1] == "-c"
     assert by_pid[jvm.pid][2] == "HotSpot"
     assert by_pid[jvm.pid][-1] == "Main"

@@ -69,8 +69,22 @@ def _dispatch(args: list[str]) -> int | Callable[[], int]:
     if asked or (rest == ["--help"] and name not in DROP_INS):
         terminal.OUT.show(module.HELP)
         return 0
+    if name in ("run", "ps"):
+        _tell_of_twin()
     status: int | Callable[[], int] = module.main(rest)
     return status
+
+
+def _tell_of_twin() -> None:
+    """Who installed vmscope without its extension is told: pip shows nothing of a build."""
+    from vmscope import native
+
+    if native.TWIN_REASON not in ("", native.SWITCHED_OFF):
+        sys.stderr.write(
+            f"vmscope: its Python twin runs, for {native.TWIN_REASON}: counters cost 15 times as much, and native "
+            "agents, the heaps' counters and what a crash saves are missing (install a C compiler and Python's "
+            "headers, then: python -m pip install --force-reinstall --no-cache-dir vmscope)\n"
+        )
 
 
 def main(args: list[str] | None = None) -> int:

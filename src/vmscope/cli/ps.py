@@ -25,7 +25,8 @@ Lists the Python and Java VMs that you may read; as root, everybody's, and those
   --sort=COLUMN    by that column (pid, user, kind, version, uptime, threads, rss, cpu, main)
   --watch[=2]      again and again, every so many seconds, until Ctrl-C
 
-UPTIME is the process's age, CPU the processor time it has used, RSS its resident memory.
+UPTIME is the process's age, CPU the processor time it has used, RSS its resident memory. A star after KIND: the
+process runs vmscope without its C extension although it could; `implementation_reason` of --json says why.
 
 example:
 $ vmscope ps
@@ -53,12 +54,17 @@ _KEYS = ("pid", "user", "kind", "version", *_LARGEST_FIRST, "main")
 class Row:
     """A VM and its process, which a stale region does not have."""
 
-    __slots__ = ("cpu", "kind", "main", "path", "pid", "rss", "state", "threads", "uptime", "user", "version")
+    __slots__ = (
+        "cpu", "implementation", "implementation_reason", "kind", "main", "path", "pid", "rss", "state", "threads",
+        "uptime", "user", "version",
+    )  # fmt: skip
 
     def __init__(self, vm: reader.VM, found: Process | None) -> None:
         self.pid = vm.pid
         self.user = vm.user
         self.kind = vm.kind
+        self.implementation = vm.implementation
+        self.implementation_reason = vm.implementation_reason
         self.version = vm.version
         self.main = vm.main
         self.path = vm.path
@@ -72,7 +78,7 @@ class Row:
         return [
             str(self.pid),
             self.user,
-            self.kind,
+            f"{self.kind}*" if self.implementation_reason else self.kind,
             self.version,
             "-" if self.uptime is None else _table.duration(self.uptime),
             "-" if self.threads is None else str(self.threads),
@@ -168,4 +174,7 @@ def _json(rows: list[Row]) -> str:
     return _table.as_json([{name: getattr(row, name) for name in _JSON} for row in rows])
 
 
-_JSON = ("pid", "user", "kind", "version", "state", "uptime", "threads", "rss", "cpu", "main", "path")
+_JSON = (
+    "pid", "user", "kind", "version", "state", "uptime", "threads", "rss", "cpu", "main", "path", "implementation",
+    "implementation_reason",
+)  # fmt: skip

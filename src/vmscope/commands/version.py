@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def run(out: Output) -> None:
     fixed = properties.fixed()
     out.write(f"{fixed['java.vm.name']} version {' '.join(sys.version.split())}\n")
-    out.write(f"Python {fixed['java.version']}\nvmscope {__version__} ({native.IMPLEMENTATION})\n")
+    implementation = f"{native.IMPLEMENTATION}: {native.TWIN_REASON}" if native.TWIN_REASON else native.IMPLEMENTATION
+    out.write(f"Python {fixed['java.version']}\nvmscope {__version__} ({implementation})\n")
 
 
 COMMANDS = (Command("VM.version", "The version of this Python and of vmscope.", run),)

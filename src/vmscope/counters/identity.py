@@ -71,7 +71,9 @@ def start_time(ticks: int) -> int:
     return now - max(0, age)
 
 
-def constants(command: str, arguments: str, version: str, implementation: str) -> dict[str, int | str]:
+def constants(
+    command: str, arguments: str, version: str, implementation: str, implementation_reason: str
+) -> dict[str, int | str]:
     """The values of the catalogue's constants, by name."""
     info = sys.version_info
     python = f"{info.major}.{info.minor}.{info.micro}"
@@ -118,4 +120,5 @@ def constants(command: str, arguments: str, version: str, implementation: str) -
         "java.cls.sharedUnloadedClasses": 0,
         "vmscope.version": version,
         "vmscope.implementation": implementation,
+        "vmscope.implementation.reason": implementation_reason,
     }

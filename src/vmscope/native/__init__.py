@@ -1,7 +1,8 @@
 """The parts that must be fast or must not hold the GIL: the extension, or its Python twins.
 
 `VMSCOPE_NATIVE=0` picks the twins; so does an installation that found no compiler.
-`IMPLEMENTATION` says which ones are in use. The types stand in `__init__.pyi`.
+`IMPLEMENTATION` says which ones are in use, and `TWIN_REASON` why the twins are where the extension could be: ""
+where it is, or where there is none for the system. The types stand in `__init__.pyi`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,21 @@ import sys
 
 from vmscope import environ
 
+SWITCHED_OFF = "VMSCOPE_NATIVE=0"
+
 _wanted = environ.get("VMSCOPE_NATIVE") != "0"
+TWIN_REASON = "" if _wanted else SWITCHED_OFF
 if _wanted:
     try:
         from vmscope.native._native import *  # noqa: F403
-    except ImportError:
+    except ImportError as _error:
         _wanted = False
+        if sys.platform == "win32":  # for which there is none
+            pass
+        elif isinstance(_error, ModuleNotFoundError):
+            TWIN_REASON = f"the extension is not built for {sys.implementation.cache_tag}"
+        else:
+            TWIN_REASON = f"the extension cannot be loaded: {_error}"
 if "thread_states" not in globals():  # nor has an extension without the GIL
     from vmscope.native.gate import *  # noqa: F403
     from vmscope.native.locks import *  # noqa: F403

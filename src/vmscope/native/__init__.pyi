@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, final
 from typing_extensions import Buffer
 
 IMPLEMENTATION: Literal["c", "python"]
+SWITCHED_OFF: str
+TWIN_REASON: str
 
 # -- slots
 

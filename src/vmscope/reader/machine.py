@@ -23,7 +23,7 @@ OTHER = "other"
 # What the properties of a VM look at.
 _IDENTITY = frozenset(
     "java.property.java.vm.name java.property.java.vm.version sun.rt.javaCommand java.rt.vmArgs java.rt.vmFlags "
-    "sun.rt.jvmVersion java.cls.loadedClasses".split()
+    "sun.rt.jvmVersion java.cls.loadedClasses vmscope.implementation vmscope.implementation.reason".split()
 )
 
 
@@ -181,6 +181,16 @@ class VM:
     def version(self) -> str:
         """The VM's version: CPython's or the JVM's."""
         return self._text("java.property.java.vm.version")
+
+    @property
+    def implementation(self) -> str:
+        """Of a Python process's vmscope: `c` or `python`; "" of another VM."""
+        return self._text("vmscope.implementation")
+
+    @property
+    def implementation_reason(self) -> str:
+        """Why that is `python` where `c` could be in use; else ""."""
+        return self._text("vmscope.implementation.reason")
 
     @property
     def command_line(self) -> str:
