@@ -80,7 +80,7 @@ def _tell_of_twin() -> None:
     from vmscope import native
 
     if native.TWIN_REASON not in ("", native.SWITCHED_OFF):
-        sys.stderr.write(
+        terminal.ERR.show(
             f"vmscope: its Python twin runs, for {native.TWIN_REASON}: counters cost 15 times as much, and native "
             "agents, the heaps' counters and what a crash saves are missing (install a C compiler and Python's "
             "headers, then: python -m pip install --force-reinstall --no-cache-dir vmscope)\n"
