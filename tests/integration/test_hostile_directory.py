@@ -179,20 +179,28 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become
 
 
 @needs_root
-def test_owner_other_than_the_user_is_refused_but_not_to_root() -> None:
-    """Root is let off, as in HotSpot."""
+def test_owner_other_than_the_user_is_refused() -> None:
+    """To root too, whom HotSpot lets off. Nothing of that owner's is touched, and clients still reach the process."""
     code = """
         os.mkdir("/tmp/hsperfdata_nobody", 0o755)
         os.mkdir("/tmp/hsperfdata_root", 0o755)
         os.chown("/tmp/hsperfdata_root", 12345, 12345)
+        open("/tmp/hsperfdata_root/999999999", "w").close()
+        open("/tmp/hsperfdata_root/kept", "w").close()
         vmscope.start()
-        answer(path=vmscope.status().path, pid=os.getpid())
+        status = vmscope.status()
+        answer(published=status.path, reason=status.reason, attach=status.attach_path, pid=os.getpid(),
+               left=sorted(os.listdir("/tmp/hsperfdata_root")), **refusal(_directory.open_directory))
         vmscope.stop()
         os.setresuid(65534, 65534, 65534)
         answer(**refusal(_directory.open_directory))
     """
     root, nobody = map(json.loads, sandbox.run(code, mounts=TMP).splitlines())
-    assert root["path"] == f"/tmp/hsperfdata_root/{root['pid']}"
+    assert (root["type"], root["hint"]) == ("InsecureDirectory", "rm -r /tmp/hsperfdata_root")
+    assert root["message"] == root["reason"] == "/tmp/hsperfdata_root belongs to user id 12345, not to 0"
+    assert root["published"] is None
+    assert root["left"] == ["999999999", "kept"]
+    assert root["attach"] == f"/tmp/.java_pid{root['pid']}"
     assert nobody["type"] == "InsecureDirectory"
     assert nobody["message"] == "/tmp/hsperfdata_nobody belongs to user id 0, not to 65534"
     assert nobody["path"] == "/tmp/hsperfdata_nobody"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import subprocess
 import textwrap
 import time
@@ -265,3 +266,49 @@ def test_a_vm_out_of_sight(jdk: JDK) -> None:
     )
     assert found["inner"] == [[found["pid"], "stale"]]
     assert [row[:3] for row in found["outer"]] == [[found["pid"], found["pid"], "live"]]
+
+
+THEIRS = """
+import ctypes, os, sys, vmscope, vmscope.runtime
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE
+vmscope.start()
+os.rename(os.path.dirname(vmscope.status().path), "/tmp/hsperfdata_root")
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_directory_with_another_user_s_name(jdk17: JDK) -> None:
+    """Anybody may have the directory of root's name: whose a VM is tells its file. The JDK's tools show no user."""
+    found = on_host(
+        """
+        subprocess.run(["chmod", "1777", "/tmp"], check=True)
+        theirs = started(sys.executable, "-c", facts["theirs"])
+        roots = started(*JAVA)  # a JVM of root's makes its own file there
+        jdk, pid = facts["jdk"], str(theirs.pid)
+        result = {
+            "pids": [theirs.pid, roots.pid],
+            "users": {row["pid"]: row["user"] for row in json.loads(ours("ps", "--json")[1])},
+            "owners": [os.stat(f"/tmp/hsperfdata_root/{each.pid}").st_uid for each in (theirs, roots)],
+            "jps": [ours("jps", "-q"), run(f"{jdk}/jps", "-q")],
+            "jstat": [ours("jstat", "-gcutil", pid), run(f"{jdk}/jstat", "-gcutil", pid)],
+        }
+        for each in (theirs, roots):
+            each.kill()
+        """,
+        java=jdk17.tool("java"),
+        jdk=str(jdk17.bin),
+        theirs=THEIRS,
+    )
+    theirs, roots = found["pids"]
+    assert found["owners"] == [65534, 0]
+    assert found["users"] == {str(theirs): pwd.getpwuid(65534).pw_name, str(roots): "root"}
+    for name in ("jps", "jstat"):
+        mine, jdks = found[name]
+        assert mine[0] == jdks[0] == 0
+        assert mine[2] == jdks[2] == ""
+    assert found["jstat"][0][1].splitlines()[0] == found["jstat"][1][1].splitlines()[0]
+    assert {theirs, roots} <= set(map(int, found["jps"][0][1].split())) & set(map(int, found["jps"][1][1].split()))

@@ -25,8 +25,9 @@ Lists the Python and Java VMs that you may read; as root, everybody's, and those
   --sort=COLUMN    by that column (pid, user, kind, version, uptime, threads, rss, cpu, main)
   --watch[=2]      again and again, every so many seconds, until Ctrl-C
 
-UPTIME is the process's age, CPU the processor time it has used, RSS its resident memory. A star after KIND: the
-process runs vmscope without its C extension although it could; `implementation_reason` of --json says why.
+USER is the owner of the region's file, UPTIME the process's age, CPU the processor time it has used, RSS its resident
+memory. A star after KIND: the process runs vmscope without its C extension although it could; `implementation_reason`
+of --json says why.
 
 example:
 $ vmscope ps

@@ -43,8 +43,9 @@ def open_directory(uid: int | None = None, tmp: str = "/tmp") -> Directory:
     """The region directory of the user `uid` (the effective one), made where it is missing.
 
     Raises InsecureDirectory for a symbolic link, a directory that others may write to or one that belongs to
-    another user (root is let off the last, as in HotSpot); DiskFull; RegionFileError for a user without a passwd
-    entry, and for a temporary directory that is missing, read-only or closed to the user.
+    another user (also to root, which HotSpot lets off: its owner could remove root's regions and put others in their
+    place); DiskFull; RegionFileError for a user without a passwd entry, and for a temporary directory that is
+    missing, read-only or closed to the user.
     """
     if uid is None:
         uid = os.geteuid()
@@ -87,7 +88,7 @@ def user_name(uid: int) -> str:
 
 
 def _check(fd: int, path: str, uid: int) -> None:
-    """What HotSpot asks of the directory, and that the path still leads to what was opened."""
+    """What HotSpot asks of the directory, root's too, and that the path still leads to what was opened."""
     opened = os.fstat(fd)
     try:
         named = os.lstat(path)
@@ -101,10 +102,9 @@ def _check(fd: int, path: str, uid: int) -> None:
             path=path,
             hint=f"chmod go-w {path}",
         )
-    if opened.st_uid != uid and uid != 0:
-        raise InsecureDirectory(
-            f"{path} belongs to user id {opened.st_uid}, not to {uid}", path=path, hint=f"have its owner remove {path}"
-        )
+    if opened.st_uid != uid:
+        hint = f"rm -r {path}" if uid == 0 else f"have its owner remove {path}"
+        raise InsecureDirectory(f"{path} belongs to user id {opened.st_uid}, not to {uid}", path=path, hint=hint)
 
 
 def _refusal(error: OSError, path: str, tmp: str) -> RegionFileError | InsecureDirectory:

@@ -6,6 +6,7 @@ import sys
 
 from vmscope.errors import VMScopeError
 from vmscope.reader.ownership import LIVE, STALE, WITNESSES, Locks, Owner, owner
+from vmscope.reader.process import user_name
 from vmscope.reader.snapshot import Reader, Snapshot
 from vmscope.wire.decode import Entry
 
@@ -106,16 +107,15 @@ class Counters:
 class VM:
     """An attached VM. Close it, or use it in a `with` statement.
 
-    `pid` is the writer's in our pid namespace, None for a `file:`; `user` the name of its directory; `path` the
-    region's file. Reading raises StaleRegion when the region is gone, and FormatError for what is none.
+    `pid` is the writer's in our pid namespace, None for a `file:`; `path` the region's file. Reading raises StaleRegion
+    when the region is gone, and FormatError for what is none.
     """
 
-    __slots__ = ("_attachment", "_owner", "_values", "counters", "path", "path_given", "reader", "user")
+    __slots__ = ("_attachment", "_owner", "_values", "counters", "path", "path_given", "reader")
 
     def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
         self.path = attachment.path
-        self.user = attachment.user
         self.path_given = attachment.pid is None
         self.reader = Reader(attachment.mapping, attachment.path, attachment.pid)
         self.counters = Counters(self.reader)
@@ -138,6 +138,14 @@ class VM:
         if self._owner is not None and not self.path_given:
             return self._owner.pid
         return self._attachment.pid
+
+    @property
+    def user(self) -> str:
+        """Whose file it is; "" for a `file:`. The name of its directory, which anybody may choose, says nothing."""
+        attachment = self._attachment
+        if sys.platform == "win32" or self.path_given:
+            return attachment.user
+        return user_name(attachment.found.st_uid)
 
     @property
     def nspid(self) -> int | None:

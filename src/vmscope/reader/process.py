@@ -166,6 +166,23 @@ def namespace_pids(pid: int) -> list[int]:
     return [int(word) for word in _status(pid, b"\nNSpid:") or [b"%d" % pid]]
 
 
+_names: dict[int, str] = {}
+
+
+def user_name(uid: int) -> str:
+    """By the passwd entry; the number where there is none, as of a container's own users."""
+    name = _names.get(uid)
+    if name is None:
+        import pwd
+
+        try:
+            name = pwd.getpwuid(uid).pw_name
+        except KeyError:
+            name = str(uid)
+        _names[uid] = name
+    return name
+
+
 def user_ids(pid: int) -> list[int]:
     """Real, effective, saved and file system uid. Errors as `process`."""
     return [int(word) for word in _status(pid, b"\nUid:")]
