@@ -8,7 +8,7 @@ from __future__ import annotations
 try:
     from vmscope import environ
 
-    if environ.get("VMSCOPE") != "0":
+    if environ.is_obeyed() and environ.get("VMSCOPE") != "0":
         from vmscope.boot import autostart
 
         autostart()

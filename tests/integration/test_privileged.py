@@ -180,6 +180,20 @@ def test_autostart(programs: Programs, hostile: dict[str, str], kind: str) -> No
         programs.environment.switch("off")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_vmscope_run_hands_on(programs: Programs, hostile: dict[str, str], kind: str) -> None:
+    """Nor is such a program a VM because a variable says that `vmscope run` has started it."""
+    wake = Path(shutil.copy(Path(environ.__file__).parents[1] / "vmscope_follow.pth", programs.environment.site))
+    try:
+        code = "import sys; print('vmscope.boot' in sys.modules, 'evil' in sys.modules)"
+        env = {**hostile, "VMSCOPE_RUN_OPTIONS": hostile["VMSCOPE_TOOL_OPTIONS"], "VMSCOPE_TOOL_OPTIONS": ""}
+        run = programs.run(kind, "-c", code, env=env)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert run.stdout == f"{kind == 'plain'} {kind == 'plain'}\n"
+    finally:
+        wake.unlink()
+
+
 def test_root_s_program_that_becomes_a_user_s(private_user: User) -> None:
     """As a server does: what root's environment said holds, though the process may not look into /proc/self then."""
     become = BECOME.format(uid=private_user.uid, gid=private_user.gid, name=private_user.name)
