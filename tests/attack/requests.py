@@ -21,7 +21,7 @@ from contextlib import ExitStack, suppress
 from random import Random
 
 PATIENCE = 30.0  # seconds for an honest client
-HALF_OPEN = 64  # connections; as many are served at once
+HALF_OPEN = 60  # connections; 64 are served at once
 HONEST = 500  # attacks between two honest clients
 GLANCE = 0.002  # seconds for the reply to an attack: most are not worth a wait
 
@@ -37,7 +37,7 @@ OPERATIONS = (
     (b"printflag", b"PerfDataMemorySize"),
     (b"setflag", b"UsePerfData", b"0"),
     (b"load", b"/nonexistent/agent.so", b"true", b"x" * 1024),
-    (b"dumpheap", b"/nonexistent/dump", b"-live"),
+    (b"dumpheap", b"/nonexistent/dump", b"-live", b"99"),
     (b"inspectheap", b"-none"),
     (b"nothing of the kind", b"a", b"b", b"c"),
     (b"",),

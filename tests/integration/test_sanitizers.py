@@ -1,4 +1,5 @@
-"""The whole extension under the address and undefined-behaviour sanitizers: the unit tests of what is native, on it."""
+"""The whole extension under the address and undefined-behaviour sanitizers: the unit tests of what is native, on it,
+and clients that break every rule."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import variants
 ROOT = Path(__file__).parents[2]
 LIMIT = 240  # seconds, on a busy machine; some 20 on an idle one
 UNIT = ROOT / "tests" / "unit"
+ATTACK = ROOT / "tests" / "integration" / "test_attack_requests.py"
 CHOSEN = "not python and not counts_are_gc_s_own"  # the extension's; times mean nothing here
 TESTS = (
     "test_native_*.py",
@@ -33,7 +35,7 @@ def test_no_sanitizer_finds_anything(tmp_path: Path) -> None:
     files = sorted(str(path) for pattern in TESTS for path in UNIT.glob(pattern))
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", CHOSEN, f"--basetemp={tmp_path / 'base'}"]
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *files],
+        [sys.executable, "-m", "pytest", *options, *files, str(ATTACK)],
         cwd=ROOT,
         env={
             **os.environ,

@@ -40,6 +40,7 @@ _LONGEST_ARGUMENT = 1024  # bytes: what a HotSpot takes by version 1
 _LONGEST_STATUS = 16
 _LONGEST_LINE = 4096  # of those that say how far a command is
 _PIECE = 1 << 16
+_SO_PASSRIGHTS = 83
 _LONGEST_MESSAGE = 1 << 16
 
 _FIRST_NAP, _LONGEST_NAP = 0.0005, 0.02
@@ -288,6 +289,10 @@ def open_socket(target: Target) -> _socket.socket | None:
             raise _insecure(target.pid, path, "is no socket")
         socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         try:
+            try:  # no server can hand us descriptors, of which the last close may wait longer than we do
+                socket.setsockopt(_socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
+            except OSError:  # before Linux 6.16
+                pass
             if _connected(socket, target, path, fd):
                 _check_server(target, path, socket, found)
                 return socket

@@ -9,6 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Switched off, no client can hand us descriptors, of which the last close may wait for a network or a disk. Linux 6.16;
+ * an older one does not know the number. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
 static struct sockaddr_un final_name, temporary_name; /* written while no thread of the listener's runs */
 static dev_t device;
 static ino_t inode;
@@ -113,6 +119,7 @@ vmscope_open_socket(void)
     if (fd < 0) {
         return -1;
     }
+    (void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){0}, sizeof(int));
     int bound = bind_temporary(fd, &found) == 0;
     if (!bound || rename(temporary_name.sun_path, final_name.sun_path) < 0) {
         int error = errno;

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LEAST_AGE = 60  # seconds
+_SO_PASSRIGHTS = 83
 
 
 def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[_socket.socket, tuple[int, int]]:
@@ -26,6 +27,10 @@ def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[_socket.socket, t
     try:
         made.setblocking(False)
         os.fchmod(made.fileno(), 0o600)
+        try:  # no client can hand us descriptors, of which the last close may wait for a network or a disk
+            made.setsockopt(_socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
+        except OSError:  # before Linux 6.16
+            pass
         remove(temporary)
         made.bind(temporary)
         try:
