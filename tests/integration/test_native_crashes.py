@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -135,6 +136,16 @@ def test_a_crash_of_the_program_s_own_is_not_the_agent_s(agent: CAgent) -> None:
     assert (run.returncode, run.stderr) == (-signal.SIGSEGV, "")
     run = agent.python("import os, signal; os.kill(os.getpid(), signal.SIGABRT)", options="none-none")
     assert (run.returncode, run.stderr) == (-signal.SIGABRT, "")
+
+
+def test_a_file_s_name_cannot_steer_a_terminal(agent: CAgent, tmp_path: Path) -> None:
+    """A client names the libraries that it has loaded."""
+    odd = CAgent(agent.jdk, tmp_path / "lib\x1b[2J\n\x9bé.so")
+    shutil.copy(agent.library, odd.library)
+    (line,) = crash(odd, "init", "trap")
+    assert "C  [lib?[2J?????.so+0x" in line
+    run = odd.python("", env={"OPENED": "trap"})
+    assert run.stderr.endswith("is opened: C  [lib?[2J?????.so]\n")
 
 
 @pytest.mark.parametrize("how", STATUS)

@@ -158,3 +158,54 @@ def test_disposed_of_while_others_are_in_its_callbacks(tmp_path: Path) -> None:
         "dispose 0",
         "inside 4, told 116 12 times, callbacks afterwards 0",
     ]
+
+
+MANY = r"""
+static jvmtiEnv *made(void) {
+    jvmtiEnv *env;
+    if ((*vm)->GetEnv(vm, (void **)&env, JVMTI_VERSION_11) != JNI_OK) {
+        abort();
+    }
+    return env;
+}
+
+static void use_up(int count) {
+    for (int i = 0; i < count; i++) {
+        jvmtiEnv *env = made();
+        void *data = env;
+        if ((*env)->GetEnvironmentLocalStorage(env, &data) != JVMTI_ERROR_NONE || data != NULL) {
+            say("something is left of another's storage");
+        }
+        (*env)->SetEnvironmentLocalStorage(env, env);
+        (*env)->DisposeEnvironment(env);
+    }
+}
+
+static void JNICALL init(jvmtiEnv *env, JNIEnv *jni UNUSED, jthread current UNUSED) {
+    jvmtiEnv *gone = made(), *kept = made();
+    jvmtiPhase phase;
+    jvmtiCapabilities held = {.can_tag_objects = 1};
+    void *data;
+    (*kept)->SetEnvironmentLocalStorage(kept, env);
+    (*gone)->AddCapabilities(gone, &held);
+    (*gone)->DisposeEnvironment(gone);
+    use_up(900);
+    SAY("gone", (*gone)->GetPhase(gone, &phase), (*gone)->GetCapabilities(gone, &held));
+    use_up(9100);
+    jvmtiEnv *late = made();
+    SAY("late", (*late)->GetPhase(late, &phase), phase, (*late)->GetCapabilities(late, &held), held.can_tag_objects);
+    SAY("kept", (*kept)->GetEnvironmentLocalStorage(kept, &data), data == env, kept == late);
+}
+
+static int begin(char *options UNUSED) {
+    jvmtiEventCallbacks callbacks = {.VMInit = init};
+    (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
+    enable(JVMTI_EVENT_VM_INIT);
+    return 0;
+}
+"""
+
+
+def test_many_that_were_disposed_of(tmp_path: Path) -> None:
+    """Their memory is used again, but long after: an agent may go on calling one for a while."""
+    assert build(MANY, tmp_path).lines() == ["gone: 116 116", "late: 0 4 0 0", "kept: 0 1 0"]

@@ -251,14 +251,13 @@ PRINTS = {
     "warn",
     "StreamHandler",
 }
-# What may touch a stream besides terminal.py: the twin of the interpreter's own way to report, and an output that the
-# client of VM.log names, whose formatter has the rule.
-EXCEPT = {"native/dispatch.py": {"stderr", "write"}, "commands/log.py": {"StreamHandler"}}
+# What may touch a stream besides terminal.py: the twin of the interpreter's own way to report.
+EXCEPT = {"native/dispatch.py": {"stderr"}}
 # Who may pass the rule over: what has applied it, cell by cell or piece by piece, and what is made for scripts.
 RAW = {
     "put": {"cli/_table.py", "cli/cmd.py", "cli/counters.py", "cli/ps.py", "cli/stat.py"},
     "pass_on": {"cli/_java.py", "cli/jcmd.py"},
-    "write_all": {"agents/dumps.py"},
+    "write_all": {"agents/dumps.py", "commands/_log_output.py"},
 }
 
 

@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -489,8 +490,39 @@ def test_logging(tmp_path: Path) -> None:
     assert run("VM.log what=tool=off,all=default list").count("off, so off and above") == 1
     assert run("VM.log disable") == ""
     assert (logger.getEffectiveLevel(), logging.getLogger("vmscope").handlers) == before
+    logging.getLogger("vmscope.an_agent")
+    assert run("VM.log what=an_agent=debug,commands=off") == ""
+    assert run("VM.log disable") == ""
     for wrong in ("what=tool=loud", "what=", "what=a b", "what=..", "output=/nonexistent/log", "disable=x"):
         assert refused("jcmd", f"VM.log {wrong}")
+
+
+@pytest.mark.usefixtures("log_as_before")
+def test_a_client_makes_no_loggers() -> None:
+    """logging keeps each for ever, and a placeholder for what stands before each dot."""
+    known = logging.Logger.manager.loggerDict
+    before = set(known)
+    assert refused("jcmd", f"VM.log what={'a.' * 5000}a=debug").startswith("Invalid logger 'a.a.")
+    assert refused("jcmd", "VM.log what=nosuch").startswith("Invalid logger 'nosuch': write all or ")
+    assert set(known) == before
+
+
+@pytest.mark.usefixtures("log_as_before")
+def test_a_client_s_outputs_are_few_and_silent(tmp_path: Path, stderr: Callable[[], str]) -> None:
+    """Each is a descriptor of the program's; logging shows a traceback for each record that cannot be written."""
+    logger = logging.getLogger("vmscope.tool")
+    assert run("VM.log output=/dev/full what=all=debug") == ""
+    for _ in range(3):
+        logger.error("one\x1b[2J")
+    assert stderr() == ""
+    for number in range(7):
+        assert run(f"VM.log output={tmp_path}/{number}") == ""
+    assert refused("jcmd", f"VM.log output={tmp_path}/8").startswith("there are 8 outputs already")
+    logger.error("two\x1b[2J\x9b")
+    assert (tmp_path / "6").read_text().endswith("[ERROR][vmscope.tool] two\\x1b[2J\\x9b\n")
+    assert run("VM.log disable") == ""
+    os.mkfifo(tmp_path / "pipe")
+    assert refused("jcmd", f"VM.log output={tmp_path}/pipe").endswith("No such device or address"), "no reader"
 
 
 # -- agents ---------------------------------------------------------------------------------------
@@ -555,6 +587,34 @@ def test_loading_an_agent(quiet_flags: flags.Flags, agent: Agent, stderr: Callab
     assert run("JVMTI.data_dump") == ask("datadump")[1] == ""
     assert agent.dumps == 4, "two loads, two requests"
     assert "  an_agent=0\n" in run("VM.info")
+
+
+def test_of_loads_that_left_nothing_the_latest_stays(
+    quiet_flags: flags.Flags, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """The list of agents would grow with each; what is to be ended, or has an end to be told of, stays."""
+    quiet_flags.add("-XX:+EnableDynamicAgentLoading")
+    kinds = {
+        "passing": lambda vm, options: None,
+        "holding": lambda vm, options: vm.get_env() and None,
+        "ending": lambda vm, options: vm.at_unload(int),
+    }
+    for name, attach in kinds.items():
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(agent_on_attach=attach))
+    unloading = SimpleNamespace(agent_on_attach=kinds["passing"], agent_on_unload=lambda vm: None)
+    monkeypatch.setitem(sys.modules, "unloading", unloading)
+    names = [*kinds, "unloading"]
+    for number in range(3):
+        for name in names:
+            assert ask("load", name, "false", str(number)) == (0, "return code: 0\n")
+    loaded = [each for each in tool.vm().agents if each.name in names]
+    try:
+        assert [each.options for each in loaded if each.name == "passing"] == ["2"]
+        for name in names[1:]:
+            assert [each.options for each in loaded if each.name == name] == ["0", "1", "2"]
+    finally:
+        for each in loaded:
+            tool.unload_agent(each)
 
 
 def test_loading_agents_without_a_warning(

@@ -47,7 +47,7 @@ def load(name: str, options: str | None, kind: str = "") -> int:
             _warn(name)
 
     try:
-        agents.attach_one(name, options, found, kind)
+        agents.keep_latest(agents.attach_one(name, options, found, kind))
     except AgentError as error:
         if isinstance(error.status, int):
             return int(error.status)

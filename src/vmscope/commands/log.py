@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 
-from vmscope import log, terminal
+from vmscope import log
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.errors import CommandError
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 
 # A JVM's words for logging's levels; 0 is none of its own, 100 more than anything has.
 LEVELS = {"default": 0, "trace": 5, "debug": 10, "info": 20, "warning": 30, "error": 40, "off": 100}
-
-_FORMAT = "[%(asctime)s][%(levelname)s][%(name)s] %(message)s"
 
 _MOST = 8  # outputs, each of which is a descriptor of the program's
 
@@ -75,50 +71,19 @@ def _logger(name: str) -> logging.Logger:
 
 def _open(output: str) -> None:
     """`stderr`, or a file to which is appended. A second time it is the same output."""
-    import logging
-
     if output in _outputs:
         return
     if len(_outputs) == _MOST:
-        raise CommandError(f"there are {_MOST} outputs already, and there can be no more: -disable ends them all")
+        raise CommandError(f"there are {_MOST} outputs already, and there can be no more: VM.log disable ends them all")
+    from vmscope.commands._log_output import LogOutput
+
     try:
-        if output == "stderr":
-            handler: logging.Handler = logging.StreamHandler()
-        else:
-            _refuse(output)
-            handler = logging.FileHandler(output, errors="backslashreplace")
-    except OSError as error:
-        raise CommandError(f"cannot write the log to {output}: {error.strerror}") from error
-    handler.setFormatter(_formatter())
-    handler.handleError = _discard  # type: ignore[method-assign]
+        handler = LogOutput(output)
+    except (OSError, ValueError) as error:  # ValueError: no path can have a NUL
+        why = error.strerror if isinstance(error, OSError) else error
+        raise CommandError(f"cannot write the log to {output}: {why}") from error
     _outputs[output] = handler
     _logger(log.ROOT).addHandler(handler)
-
-
-def _refuse(output: str) -> None:
-    """CommandError for what would be waited for."""
-    try:
-        mode = os.stat(output).st_mode
-    except OSError:
-        return
-    if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
-        raise CommandError(f"cannot write the log to {output}: it is no file")
-
-
-def _formatter() -> logging.Formatter:
-    import logging
-
-    class Printable(logging.Formatter):
-        """By the rule for terminals, whichever agent's logger a record is of."""
-
-        def format(self, record: logging.LogRecord) -> str:
-            return terminal.lines(super().format(record))
-
-    return Printable(_FORMAT)
-
-
-def _discard(record: logging.LogRecord) -> None:
-    """It cannot be written; logging would show a traceback on the program's standard error, for each record."""
 
 
 def _disable() -> None:

@@ -86,6 +86,14 @@ def unload_agent(agent: Agent) -> None:
     agent.vm.dispose()
 
 
+def keep_latest(agent: Agent) -> None:
+    """Takes earlier loads of the same agent out of the list where nothing is left of them, and nothing is to be called
+    at their end: what a client loads for each of its commands, as profilers are, would fill it."""
+    vm = host.vm()
+    with vm.lock:
+        vm.agents = [each for each in vm.agents if each is agent or each.code != agent.code or not each.is_over()]
+
+
 def start(named: Iterable[str], *, shown: bool = False) -> None:
     """Loads agents, by their VM options, before the program begins, and brings the VM to life. AgentError.
 
@@ -202,8 +210,13 @@ class AgentVM:
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
         """A new environment. VersionNotOffered; NotAttached in a phase in which none are made."""
         environment = self._host.get_env(version, agent or self.agent)
-        self._environments.append(environment)
+        self._environments = [*(each for each in self._environments if not each.disposed), environment]
         return environment
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is anything left of what the agent has made."""
+        return bool(self._endings) or not all(each.disposed for each in self._environments)
 
     def flags(self) -> dict[str, bool | int | str]:
         """The VM's flags by name: its options, and what has been made possible by the capabilities."""
@@ -243,6 +256,18 @@ class Agent:
         self.linked = plain is not None
         self._suffix = "" if plain is None else f"_{plain}"
         self.module = module
+
+    @property
+    def code(self) -> object:
+        """What has its functions: the same for each load of one agent."""
+        return self.module
+
+    def is_over(self) -> bool:
+        """Whether nothing would be missing without it."""
+        return not self.vm.holds and not self._has_unload()
+
+    def _has_unload(self) -> bool:
+        return hasattr(self.module, f"agent_on_unload{self._suffix}")
 
     def call(self, entry: str) -> None:
         """Calls `agent_on_load` or `agent_on_attach`; with its success the agent stands in the list. AgentError."""

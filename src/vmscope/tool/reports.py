@@ -11,7 +11,7 @@ DISABLED = "vmscope.agents.disabled"
 UNNAMED = "without a name"
 OTHERS = {"agent": "others", "at": "others"}
 
-_MOST = 64  # agents and places that are counted apart: each is an entry of the region, whose room is limited
+_MOST = 32  # agents and places that are counted apart: each is an entry of the region, whose room is limited
 _LONGEST = 100  # characters of an agent's name
 _counted: set[tuple[str, str]] = set()
 

@@ -78,15 +78,20 @@ environment_at(PyObject *number)
 }
 
 static PyObject *
-py_environment(PyObject *Py_UNUSED(module), PyObject *object)
+py_environment(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    Environment *environment = calloc(1, sizeof *environment);
+    PyObject *object, *number = NULL;
+    if (!PyArg_ParseTuple(arguments, "O|O", &object, &number)) {
+        return NULL;
+    }
+    Environment *environment = number == NULL ? calloc(1, sizeof *environment) : environment_at(number);
     if (environment == NULL) {
-        return PyErr_NoMemory();
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
     environment->functions = jvmti_functions;
     environment->magic = ENVIRONMENT_MAGIC;
-    environment->environment = Py_NewRef(object);
+    atomic_store(&environment->storage, NULL);
+    Py_XSETREF(environment->environment, Py_NewRef(object));
     return PyLong_FromVoidPtr(environment);
 }
 
@@ -146,7 +151,8 @@ static PyMethodDef functions[] = {
     {"start", py_start, METH_O, "start(machine) -> int: the JavaVM's address; `machine` serves calls from now on."},
     {"define", py_define, METH_VARARGS, "define(slot, phases, capability): what a function asks for; -1: none."},
     {"extension", py_extension, METH_O, "extension(slot) -> int: the address of a function behind the table's end."},
-    {"environment", py_environment, METH_O, "environment(environment) -> int: a jvmtiEnv's address, for good."},
+    {"environment", py_environment, METH_VARARGS,
+     "environment(environment, address=...) -> int: a jvmtiEnv's address; a new one, or that of one long disposed of."},
     {"update", py_update, METH_VARARGS, "update(address, phase, held, disposed): how an environment is now."},
     {NULL, NULL, 0, NULL},
 };

@@ -167,7 +167,7 @@ PyObject *jni_arguments(int count, const Value *values, const char *kinds); /* m
 
 #define ENVIRONMENT_MAGIC UINT64_C(0x766d73636f706531)
 
-/* What a jvmtiEnv* points to. Never freed: agents go on calling. */
+/* What a jvmtiEnv* points to. Never freed, as agents go on calling; reused long after it was disposed of. */
 typedef struct {
     const void *const *functions;
     uint64_t magic;
@@ -175,7 +175,7 @@ typedef struct {
     _Atomic int disposed;
     _Atomic uint64_t held; /* capabilities */
     _Atomic(void *) storage;
-    PyObject *environment; /* the tool.Environment, for good */
+    PyObject *environment; /* the tool.Environment */
 } Environment;
 
 /* The checks that every function begins with, in HotSpot's order: phase, thread, disposal, capability. 0 or the error.

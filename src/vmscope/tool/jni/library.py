@@ -102,9 +102,19 @@ class NativeAgent(Agent):
             raise LibraryError(self.name, f"agent library failed to init: {self.name}", status=status)
         self._listed()
 
+    @property
+    def code(self) -> object:
+        return self._library
+
+    def _has_unload(self) -> bool:
+        return bool(self._unload())
+
+    def _unload(self) -> int:
+        return self._jni.symbol(self._library, ENTRIES["agent_on_unload"] + self._suffix)
+
     def unload(self) -> None:
         """Calls Agent_OnUnload, if it has one. The library stays: a thread may be in it."""
-        address = self._jni.symbol(self._library, ENTRIES["agent_on_unload"] + self._suffix)
+        address = self._unload()
         if address:
             with self._machine.loading(self.vm, address):
                 self._jni.call_unload(address)

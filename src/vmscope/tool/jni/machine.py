@@ -38,6 +38,7 @@ JNI_VERSIONS = frozenset(
 WHICH, TOOL_INTERFACE = 0x7000_0000, 0x3000_0000  # a version's bits that say of what it is
 DETACHED, VERSION = -2, -3
 INTERNAL = 113
+KEPT = 1000  # environments that have been disposed of
 
 # Where an agent's function was called from, if it was not an event
 IN_THREAD, IN_START, IN_UNLOAD = 0, -1, -2
@@ -52,8 +53,9 @@ class Machine:
         self.jni = jni
         self.java_vm = jni.start(self)
         self._calls: dict[int, Call] = calls_of(self)
-        self._environments: dict[Environment, int] = {}  # and the addresses of their blocks, which are never freed
-        self._in_use: dict[Environment, int] = {}  # those that have not been disposed of
+        self._environments: dict[Environment, int] = {}  # and the addresses of their blocks
+        self._in_use: dict[Environment, int] = {}  # those that have not been disposed of,
+        self._gone: list[Environment] = []  # and those that have, in that order
         self._phase = host.phase
         self._loading: dict[int, AgentVM] = {}  # agents that are being loaded, by the thread that does it
         # all that were, by the file of their code; None where it has two
@@ -80,8 +82,8 @@ class Machine:
         for environment, address in which.copy().items():  # other threads make some meanwhile
             disposed = environment.disposed
             self.jni.update(address, environment.phase(), environment.held, disposed)
-            if disposed:
-                self._in_use.pop(environment, None)
+            if disposed and self._in_use.pop(environment, None) is not None:
+                self._gone.append(environment)
 
     @contextmanager
     def loading(self, agent: AgentVM, entry: int) -> Iterator[None]:
@@ -188,11 +190,16 @@ class Machine:
     # -- ids --------------------------------------------------------------------------------------
 
     def address(self, environment: Environment) -> int:
-        """Of the jvmtiEnv that stands for an environment."""
-        known = self._environments.get(environment)
-        if known is None:
-            known = self._environments[environment] = self._in_use[environment] = self.jni.environment(environment)
-            self.update(self.host)
+        """Of the jvmtiEnv that stands for an environment. An agent may call one that was disposed of, for long: not
+        before so many have been is one used again."""
+        with self.host.lock:
+            known = self._environments.get(environment)
+            if known is None:
+                old = [self._environments.pop(self._gone.pop(0))] if len(self._gone) > KEPT else []
+                known = self._environments[environment] = self._in_use[environment] = self.jni.environment(
+                    environment, *old
+                )
+                self.update(self.host)
         return known
 
     def field_id(self, klass: Class, name: str) -> int:
