@@ -20,7 +20,7 @@ from benchmarks.meters import METERS, MULTIPROCESS, OURS
 from benchmarks.world import ROOT
 from tests.support import Child
 from vmscope import native
-from vmscope.reader.snapshot import words
+from vmscope.reader.structure import words
 
 STALL = 5.0  # seconds without any progress
 PATIENCE = 100.0  # seconds in all

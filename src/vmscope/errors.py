@@ -50,6 +50,10 @@ class StaleRegion(VMScopeError, ProcessLookupError):
     """The region's file is there, its writer is not: it ended, or its pid went to another process."""
 
 
+class ReadTimeout(VMScopeError, TimeoutError):
+    """A region that is not read in time: its owner changes it without pause, or has made it so that nobody could."""
+
+
 class InsecureDirectory(VMScopeError, PermissionError):
     """A region directory that another user could have tampered with: never read, never written."""
 

@@ -1,19 +1,17 @@
 /* Mutated regions through the native walk: fuzz_walk SEED FIRST COUNT FILE...
  *
- * Mutant N depends on the seed, N and the files only. Each is walked in a buffer of just its size, so that
- * the address sanitizer sees any byte read beyond it; every byte that an entry points at is touched, and the
- * work done is held against the size. On a finding the number of the mutant is printed: run it alone as FIRST.
+ * Mutant N depends on the seed, N and the files only; check_walk.c says what is looked at. On a finding the number
+ * of the mutant is printed: run it alone as FIRST.
  */
 #include <sanitizer/common_interface_defs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "walk.h"
+#include "check_walk.h"
 
 #define MAX_FILES 256
 #define MAX_SIZE (1 << 17)
-#define STATUSES (WALK_VECTOR_UNITS + 1)
 
 typedef struct {
     unsigned char *data;
@@ -68,7 +66,7 @@ get32(const Bytes *region, int64_t offset, bool big)
 static bool
 is_big(const Bytes *region)
 {
-    return region->size > 4 && region->data[4] == 0;
+    return region_is_big(region->data, region->size);
 }
 
 /* A number that checks tend to get wrong. */
@@ -211,75 +209,17 @@ mutate(Bytes *region)
 
 /* -- the walk -------------------------------------------------------------------------------------- */
 
-static unsigned long long ends[STATUSES], walked, texts;
-
-static void
-demand(bool holds, const char *what)
-{
-    if (!holds) {
-        fprintf(stderr, "mutant %llu: %s\n", current, what);
-        abort();
-    }
-}
+static Walked walked;
 
 static void
 try(const Bytes *region)
 {
-    unsigned char *data = malloc(region->size < 0 ? 0 : (size_t)region->size);
-    demand(data != NULL || region->size == 0, "no memory");
-    if (region->size > 0) {
-        memcpy(data, region->data, (size_t)region->size);
+    int64_t begin = region_begin(region->data, region->size, below(64) - 16);
+    const char *wrong = check_walk(region->data, region->size, begin, is_big(region), &walked);
+    if (wrong != NULL) {
+        fprintf(stderr, "mutant %llu: %s\n", current, wrong);
+        abort();
     }
-    int64_t size = region->size, begin = size >= 28 ? get32(region, 24, is_big(region)) : below(64) - 16;
-
-    Walk walk;
-    WalkEntry entry;
-    WalkStatus status;
-    int64_t entries = 0, work = 0;
-    volatile uint64_t sink = 0;
-    walk_init(&walk, data, (size_t)size, begin, is_big(region));
-    while ((status = walk_next(&walk, &entry)) == WALK_ENTRY) {
-        entries++;
-        demand(walk.next > entry.offset && walk.next <= size, "no step forward");
-        for (int64_t i = 0; i < entry.name_length; i++) {
-            demand(data[entry.name + i] != 0, "a NUL in a name");
-        }
-        if (entry.vector_length == 0) {
-            demand(entry.data_type == 'J', "a scalar that is no J");
-            sink += (uint64_t)walk_long(&walk, &entry);
-        }
-        else {
-            int64_t length = walk_text_length(&walk, &entry);
-            demand(length >= 0 && length <= entry.vector_length, "a text longer than its vector");
-            unsigned char *copy = malloc(length < 0 ? 0 : (size_t)length); /* the compiler does not follow demand() */
-            demand(copy != NULL || length == 0, "no memory");
-            if (length > 0) {
-                memcpy(copy, data + entry.value, (size_t)length);
-                demand(walk_squeeze(copy, length) <= length, "a text that grew");
-            }
-            free(copy);
-            sink += data[entry.value + entry.vector_length - 1];
-            work += entry.vector_length;
-            texts++;
-        }
-        work += entry.name_length + 1;
-        demand(entries <= size / 16 + 3, "more entries than can stand in the region");
-        demand(work <= (WALK_FOREIGN + 2) * size, "work beyond the budget");
-    }
-    /* an error's name may be cut short, but it must be there */
-    for (int64_t i = 0; i < entry.name_length; i++) {
-        sink += data[entry.name + i];
-    }
-    if (status == WALK_END) {
-        int64_t there = walk.next;
-        demand(walk_next(&walk, &entry) == WALK_END && walk.next == there, "an end that does not last");
-    }
-    else {
-        demand(walk_next(&walk, &entry) == status, "an error that does not last");
-    }
-    ends[status]++;
-    walked += (unsigned long long)entries;
-    free(data);
 }
 
 static void
@@ -330,9 +270,9 @@ main(int argc, char **argv)
         }
         try(&region);
     }
-    printf("mutants %llu entries %llu texts %llu\n", count, walked, texts);
+    printf("mutants %llu entries %llu texts %llu\n", count, walked.entries, walked.texts);
     for (int i = 0; i < STATUSES; i++) {
-        printf("status %d %llu\n", i, ends[i]);
+        printf("status %d %llu\n", i, walked.ends[i]);
     }
     free(region.data);
     for (int i = 0; i < file_count; i++) {

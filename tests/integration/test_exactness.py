@@ -14,7 +14,7 @@ import pytest
 import vmscope
 from tests.conftest import StartVMScope
 from tests.support import SETTLED, python_command
-from vmscope.reader.snapshot import words
+from vmscope.reader.structure import words
 from vmscope.wire.decode import decode
 
 pytestmark = pytest.mark.usefixtures("implementation")

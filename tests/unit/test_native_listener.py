@@ -141,7 +141,9 @@ def start(form: Any, tmp_path: Path) -> Iterator[Callable[..., Serving]]:
         (b"1\0" + b"x" * (MAX_1 - 5) + b"\0\0\0\0", (MALFORMED, 0, 0, 0)),
         (b"2\0", (INCOMPLETE, 0, 0, 0)),
         (b"2\0" + b"1" * 7, (INCOMPLETE, 0, 0, 0)),
-        (b"2\0" + b"0" * 8, (MALFORMED, 0, 0, 0)),
+        (b"2\0" + b"0" * 8, (INCOMPLETE, 0, 0, 0)),
+        (b"2\0" + b"0" * 9, (MALFORMED, 0, 0, 0)),
+        (b"2\x0000000002\0x\0", (WHOLE, 2, 11, 13)),
         (b"2\0\0x\0", (MALFORMED, 0, 0, 0)),
         (b"2\0-1\0x\0", (MALFORMED, 0, 0, 0)),
         (b"2\0000\0", (MALFORMED, 0, 0, 0)),
@@ -151,7 +153,7 @@ def start(form: Any, tmp_path: Path) -> Iterator[Callable[..., Serving]]:
         (b"2\0%d\0" % MAX_2, (INCOMPLETE, 0, 0, 0)),
         (b"2\0%d\0" % (MAX_2 + 1), (MALFORMED, 0, 0, 0)),
     ],
-    ids=range(25),
+    ids=range(27),
 )
 def test_frames(form: Any, data: bytes, found: tuple[int, ...]) -> None:
     assert form.frame(data) == found
@@ -171,6 +173,13 @@ def test_the_forms_agree_about_every_prefix(data: bytes) -> None:
         states.append(frames.frame(data[:length])[0])
     settled = [state for state in states if state != INCOMPLETE]
     assert states == [INCOMPLETE] * (len(states) - len(settled)) + settled, "no byte more makes it incomplete again"
+
+
+def test_every_beginning_of_a_request_is_too_short(form: Any) -> None:
+    """Wherever a stream of bytes is cut in two."""
+    for request in (version_1("jcmd", "VM.version"), version_2("jcmd", "VM.version"), b"2\x0000000003\0ab\0"):
+        assert [form.frame(request[:length])[0] for length in range(len(request))] == [INCOMPLETE] * len(request)
+        assert form.frame(request)[0] == WHOLE
 
 
 # -- requests and replies -------------------------------------------------------------------------

@@ -185,6 +185,15 @@ def test_truncation_is_an_error_and_no_crash(
             faulthandler.disable()
 
 
+def test_no_bytes_can_be_read_of_a_truncated_file_too(
+    make: Callable[[Path], Any], words: tuple[Path, list[int]]
+) -> None:
+    path, _ = words
+    mapping = make(path)
+    os.truncate(path, 0)
+    assert [mapping.read(offset, 0) for offset in (0, 1, 7, 8, PAGE + 1, mapping.size)] == [b""] * 6
+
+
 def test_truncation_in_many_threads_at_once(make: Callable[[Path], Any], words: tuple[Path, list[int]]) -> None:
     path, values = words
     mapping = make(path)

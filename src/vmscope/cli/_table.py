@@ -9,6 +9,7 @@ from vmscope.terminal import columns as width_of
 from vmscope.terminal import cut, printable
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_WIDEST = 256  # characters of a cell
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
@@ -43,7 +44,8 @@ class Screen:
 
 def render(columns: list[Column], rows: list[list[str]], screen: Screen, *, dim: frozenset[int] = frozenset()) -> str:
     """The table's lines, title first. `dim` are the numbers of rows that matter less."""
-    cells = [[printable(cell) for cell in row] for row in rows]
+    last = len(columns) - 1
+    cells = [[printable(cell) if i == last else _shown(cell) for i, cell in enumerate(row)] for row in rows]
     widths = [max([len(column.title), *(width_of(row[i]) for row in cells)]) for i, column in enumerate(columns)]
     lines = [_line([column.title for column in columns], columns, widths, screen)]
     lines += [_line(row, columns, widths, screen) for row in cells]
@@ -59,6 +61,11 @@ def as_json(value: object) -> str:
     import json
 
     return json.dumps(value).replace("\x7f", "\\u007f") + "\n"  # json leaves that one as it is
+
+
+def _shown(cell: str) -> str:
+    """A cell that others stand behind: cut where it is very long, as all lines get as wide as the longest."""
+    return cut(printable(cell[: _WIDEST + 1]), _WIDEST)
 
 
 def _line(cells: list[str], columns: list[Column], widths: list[int], screen: Screen) -> str:

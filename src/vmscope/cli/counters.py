@@ -56,6 +56,7 @@ def main(args: list[str]) -> int:
             while True:
                 taken = time.monotonic()
                 try:
+                    units = {name: UNITS[counter.units] for name, counter in vm.counters.items()}
                     values = {name: value for name, value in sorted(vm.values().items(), key=_place) if wanted(name)}
                 except StaleRegion:
                     if before is None:
@@ -68,7 +69,6 @@ def main(args: list[str]) -> int:
                     )
                 if pause and before is not None and "--json" not in options:
                     screen.clear()
-                units = {name: UNITS[counter.units] for name, counter in vm.counters.items()}
                 if "--json" in options:
                     terminal.OUT.put(_table.as_json(values))
                 else:

@@ -137,13 +137,14 @@ def main(arguments: list[str]) -> int:
 def attachable() -> list[tuple[int, str]]:
     """Pid and command line of each VM that says it can be asked, in jcmd's order."""
     found = []
+    until = _jvmstat.patience()
     for candidate in listed():
         if candidate.pid == os.getpid():
             continue
         try:
             with VM(open_candidate(candidate)) as vm:
-                _jvmstat.wait(vm)
-                values = _jvmstat.values(vm)
+                _jvmstat.wait(vm, until)
+                values = _jvmstat.identity(vm)
         except VMScopeError:
             continue
         if str(values.get("sun.rt.jvmCapabilities", "")).startswith("1"):

@@ -12,7 +12,7 @@ from vmscope import terminal
 from vmscope.cli import _java, _jvmstat
 from vmscope.errors import AccessDenied, CommandLineError, VMIdentifierError, VMScopeError
 from vmscope.reader.attachment import open_candidate
-from vmscope.reader.discovery import TMP, by_pid, java_order
+from vmscope.reader.discovery import TMP, by_pid, identity, java_order
 from vmscope.reader.machine import VM
 from vmscope.reader.ownership import Locks
 from vmscope.reader.process import exists
@@ -73,7 +73,8 @@ def main(arguments: list[str]) -> int:
         return _java.complain(f"RMI Registry not available at {host}: vmscope lists this host's VMs only")
     if scheme != "local":
         return _java.complain(f"Could not find MonitoredHost for scheme: {scheme}")
-    _java.write("".join([line(candidate, letters) + "\n" for candidate in listed()]))
+    until = _jvmstat.patience()
+    _java.write("".join([line(candidate, letters, until) + "\n" for candidate in listed()]))
     return 0
 
 
@@ -105,21 +106,20 @@ def _scheme(host: str | None) -> str:
 
 def listed(tmp: str = TMP) -> list[Candidate]:
     """The VMs in jps' order. jps is a VM too, and so counts itself."""
-    return java_order({pid: candidate for pid, candidate in by_pid(tmp).items() if not _swept(candidate)}, more=1)
+    locks = Locks()
+    found = by_pid(tmp).items()
+    return java_order({pid: candidate for pid, candidate in found if not _swept(candidate, locks)}, more=1)
 
 
-def _swept(candidate: Candidate) -> bool:
+def _swept(candidate: Candidate, locks: Locks) -> bool:
     """Whether a JVM removes this file when it starts, so that jps never sees it.
 
     So it is with files in this user's own directory whose process has ended and that nobody has locked.
     """
     if candidate.container or _runs(candidate.pid) or candidate.user != _user():
         return False
-    try:
-        found = os.stat(candidate.path)
-    except OSError:
-        return True
-    return not Locks().holders(found.st_dev, found.st_ino)
+    file = identity(candidate)
+    return file is None or not locks.holders(*file)
 
 
 def _runs(pid: int) -> bool:
@@ -142,8 +142,11 @@ def _user() -> str:
         return ""
 
 
-def line(candidate: Candidate, letters: frozenset[str]) -> str:
-    """A VM's line. Of one that cannot be read it says what could not be found out first."""
+def line(candidate: Candidate, letters: frozenset[str], until: float) -> str:
+    """A VM's line. Of one that cannot be read it says what could not be found out first.
+
+    `until` one that is still starting is waited for: together they hold a list up no longer than one may.
+    """
     pid = candidate.pid
     if "q" in letters:
         return str(pid)
@@ -159,8 +162,8 @@ def line(candidate: Candidate, letters: frozenset[str]) -> str:
         except VMScopeError:
             return f"{pid}{_unavailable('process')}"
         try:
-            _jvmstat.wait(vm)
-            return f"{pid} {describe(_jvmstat.values(vm), letters)}"
+            _jvmstat.wait(vm, until)
+            return f"{pid} {describe(_jvmstat.identity(vm), letters)}"
         except VMScopeError:
             return f"{pid} {_unavailable('main class')}"
 

@@ -8,7 +8,7 @@ import time
 from vmscope import reader, terminal
 from vmscope.cli import _options, _table
 from vmscope.cli._table import Column
-from vmscope.errors import CommandLineError, VMScopeError
+from vmscope.errors import CommandLineError, FormatError, ReadTimeout, VMScopeError
 from vmscope.reader.process import process
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ Lists the Python and Java VMs that you may read; as root, everybody's, and those
 
 USER is the owner of the region's file, UPTIME the process's age, CPU the processor time it has used, RSS its resident
 memory. A star after KIND: the process runs vmscope without its C extension although it could; `implementation_reason`
-of --json says why.
+of --json says why. A VM whose region cannot be read has dashes, and a REASON behind them.
 
 example:
 $ vmscope ps
@@ -48,26 +48,30 @@ _COLUMNS = [
     Column("MAIN"),
 ]
 _STATE = Column("STATE")
+_REASON = Column("REASON")
 _LARGEST_FIRST = ("uptime", "threads", "rss", "cpu")
 _KEYS = ("pid", "user", "kind", "version", *_LARGEST_FIRST, "main")
 
 
 class Row:
-    """A VM and its process, which a stale region does not have."""
+    """A VM and its process, which a stale region does not have. `reason`: why nothing more is known of the VM."""
 
     __slots__ = (
-        "cpu", "implementation", "implementation_reason", "kind", "main", "path", "pid", "rss", "state", "threads",
-        "uptime", "user", "version",
+        "cpu", "implementation", "implementation_reason", "kind", "main", "path", "pid", "reason", "rss", "state",
+        "threads", "uptime", "user", "version",
     )  # fmt: skip
 
     def __init__(self, vm: reader.VM, found: Process | None) -> None:
         self.pid = vm.pid
         self.user = vm.user
-        self.kind = vm.kind
-        self.implementation = vm.implementation
-        self.implementation_reason = vm.implementation_reason
-        self.version = vm.version
-        self.main = vm.main
+        self.kind = self.version = self.main = "-"
+        self.implementation = self.implementation_reason = ""
+        self.reason: str | None = None
+        try:
+            self.kind, self.version, self.main = vm.kind, vm.version, vm.main
+            self.implementation, self.implementation_reason = vm.implementation, vm.implementation_reason
+        except (FormatError, ReadTimeout) as error:
+            self.reason = str(error)
         self.path = vm.path
         self.state = vm.state
         self.uptime = None if found is None else found.uptime_seconds
@@ -146,7 +150,7 @@ def _rows(everything: bool, wanted: list[int]) -> list[Row]:
                 continue
             try:
                 rows.append(Row(vm, _process(vm)))
-            except VMScopeError:  # it ends just now, or its region is none
+            except VMScopeError:  # it ends just now
                 continue
     return rows
 
@@ -162,11 +166,15 @@ def _sorted(rows: list[Row], key: str) -> list[Row]:
 
 
 def _text(rows: list[Row], screen: _table.Screen, *, with_state: bool) -> str:
-    columns = [*_COLUMNS[:3], _STATE, *_COLUMNS[3:]] if with_state else _COLUMNS
+    columns = [*_COLUMNS[:3], _STATE, *_COLUMNS[3:]] if with_state else list(_COLUMNS)
+    with_reason = any(row.reason for row in rows)
+    if with_reason:
+        columns.append(_REASON)
     table = []
     for row in rows:
         cells = row.cells()
-        table.append([*cells[:3], row.state, *cells[3:]] if with_state else cells)
+        cells = [*cells[:3], row.state, *cells[3:]] if with_state else cells
+        table.append([*cells, row.reason or ""] if with_reason else cells)
     dim = frozenset(number for number, row in enumerate(rows) if row.state != "live")
     return _table.render(columns, table, screen, dim=dim)
 
@@ -177,5 +185,5 @@ def _json(rows: list[Row]) -> str:
 
 _JSON = (
     "pid", "user", "kind", "version", "state", "uptime", "threads", "rss", "cpu", "main", "path", "implementation",
-    "implementation_reason",
+    "implementation_reason", "reason",
 )  # fmt: skip

@@ -7,7 +7,7 @@ import time
 from vmscope import reader, terminal
 from vmscope.cli import _options, _table
 from vmscope.cli._table import Column
-from vmscope.errors import CommandLineError, NoSuchProcess, StaleRegion
+from vmscope.errors import CommandLineError, FormatError, NoSuchProcess, ReadTimeout, StaleRegion
 from vmscope.reader.machine import CPYTHON, HOTSPOT
 from vmscope.reader.process import Process, process
 
@@ -30,7 +30,8 @@ PID may also be file:PATH, a saved region.
 
 A Python VM: GEN0, GEN1 and GEN2 are collections of each generation, each followed by the time they took. A
 JVM: YOUNG, FULL and CONC are collections, EDEN, OLD and META how much is used, HEAP of how much. GC% and
-CPU% are shares of the time since the line before, in the first line since the VM's start.
+CPU% are shares of the time since the line before, in the first line since the VM's start. Of a VM whose region
+cannot be read there is what the system knows, dashes for the rest, and the REASON.
 
 example:
 $ vmscope stat 4711 1 3
@@ -44,15 +45,35 @@ $ vmscope stat 4830
 """
 
 _REPEAT = 20  # lines between headers
+_REASON = Column("REASON")
+
+
+# What is shown, of either kind of VM: the counters of collectors, heap and clock.
+_SPACES = tuple(f"sun.gc.generation.{generation}.space.{space}." for generation in range(3) for space in range(5))
+_NAMES = (
+    *("sun.os.hrt.ticks", "sun.os.hrt.frequency", "sun.gc.metaspace.used", "sun.gc.metaspace.capacity"),
+    *(f"sun.gc.collector.{number}.{what}" for number in range(3) for what in ("invocations", "time")),
+    *(space + what for space in _SPACES for what in ("used", "capacity")),
+)
 
 
 class Sample:
-    """A VM's values and its process at one moment; `age` is the VM's, in seconds, where it is known."""
+    """A VM's values and its process at one moment; `age` is the VM's, in seconds, where it is known.
 
-    __slots__ = ("age", "process", "taken", "values")
+    `reason` is why there are no values.
+    """
+
+    __slots__ = ("age", "process", "reason", "taken", "values")
 
     def __init__(self, vm: reader.VM) -> None:
-        self.values: Values = vm.values()
+        self.reason: str | None = None
+        self.values: Values = {}
+        try:
+            self.values = vm.reader.some(_NAMES)
+        except (FormatError, ReadTimeout) as error:
+            if vm.path_given:
+                raise
+            self.reason = str(error)
         self.taken = time.monotonic()
         self.process: Process | None = None if vm.path_given or not vm.pid else process(vm.pid)
         if self.process is not None:
@@ -131,14 +152,8 @@ def _collector(number: int, title: str, name: str) -> list[Field]:
 
 def _heap(sample: Sample) -> tuple[int, int]:
     """Used and committed bytes of all spaces of all generations."""
-    used = capacity = 0
-    for name in sample.values:
-        if name.startswith("sun.gc.generation.") and ".space." in name:
-            if name.endswith(".used"):
-                used += sample.number(name)
-            elif name.endswith(".capacity"):
-                capacity += sample.number(name)
-    return used, capacity
+    used = sum(sample.number(space + "used") for space in _SPACES)
+    return used, sum(sample.number(space + "capacity") for space in _SPACES)
 
 
 _UPTIME = [Field("uptime_seconds", "UPTIME", lambda s, _: s.age or None, _table.duration)]
@@ -183,7 +198,7 @@ def main(args: list[str]) -> int:
     endless = len(words) == 2 or "--watch" in options
     left = _options.count("stat", words[2]) if len(words) == 3 else 1
     with reader.vm(words[0]) as vm:
-        fields = _FIELDS.get(vm.kind, [*_UPTIME, *_PROCESS])
+        fields = _FIELDS.get(_kind(vm), [*_UPTIME, *_PROCESS])
         lines = _Lines(fields, json="--json" in options)
         before: Sample | None = None
         try:
@@ -202,7 +217,7 @@ def main(args: list[str]) -> int:
                 before = now
                 left -= 1
                 if left <= 0 and not endless:
-                    return 0
+                    return 0 if now.reason is None else 1
                 due += interval
                 time.sleep(max(0.0, due - time.monotonic()))
         except KeyboardInterrupt:
@@ -211,27 +226,42 @@ def main(args: list[str]) -> int:
             return 0
 
 
+def _kind(vm: reader.VM) -> str:
+    try:
+        return vm.kind
+    except (FormatError, ReadTimeout):  # each line says so
+        return ""
+
+
 class _Lines:
     """Turns samples into lines, with a header before the first and after each screenful."""
 
-    __slots__ = ("_fields", "_json", "_screen", "_since", "_widths")
+    __slots__ = ("_fields", "_json", "_reason", "_screen", "_since", "_widths")
 
     def __init__(self, fields: list[Field], *, json: bool) -> None:
         self._fields = fields
         self._json = json
         self._screen = _table.Screen()
         self._since = 0
+        self._reason = False  # whether the line before had one
         self._widths = [7 if field.column.title in ("UPTIME", "TIME") else 5 for field in fields]
 
     def line(self, now: Sample, interval: Interval) -> str:
-        values = [field.value(now, interval) for field in self._fields]
+        system = (*_UPTIME, *_PROCESS)  # known of every process
+        values = [None if now.reason and field not in system else field.value(now, interval) for field in self._fields]
         if self._json:
-            return _table.as_json({field.name: value for field, value in zip(self._fields, values, strict=True)})
+            shown = {field.name: value for field, value in zip(self._fields, values, strict=True)}
+            return _table.as_json({**shown, "reason": now.reason})
         cells = [
             ("-" if value is None else field.show(value)).rjust(width)
             for field, value, width in zip(self._fields, values, self._widths, strict=True)
         ]
-        header, line = _table.render([f.column for f in self._fields], [cells], self._screen).splitlines()
-        shown = self._since % _REPEAT == 0
+        columns = [field.column for field in self._fields]
+        if now.reason:
+            columns.append(_REASON)
+            cells.append(now.reason)
+        header, line = _table.render(columns, [cells], self._screen).splitlines()
+        shown_now = self._since % _REPEAT == 0 or bool(now.reason) != self._reason
         self._since += 1
-        return f"{header}\n{line}\n" if shown else f"{line}\n"
+        self._reason = bool(now.reason)
+        return f"{header}\n{line}\n" if shown_now else f"{line}\n"

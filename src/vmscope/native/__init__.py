@@ -58,6 +58,7 @@ if not _wanted:
     from vmscope.native.walk import *  # noqa: F403
 
     if sys.platform != "win32":  # which has no such signals, sockets and locks
+        from vmscope.native.beneath import *  # noqa: F403
         from vmscope.native.ends import *  # noqa: F403
         from vmscope.native.listener import *  # noqa: F403
         from vmscope.native.lockmap import *  # noqa: F403

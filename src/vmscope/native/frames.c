@@ -40,10 +40,10 @@ frame_2(const char *bytes, size_t length, size_t *begin, size_t *end)
         at++;
         digits++;
     }
-    if (at == length && digits < LENGTH_DIGITS) {
+    if (at == length) {
         return FRAME_INCOMPLETE;
     }
-    if (digits == 0 || at == length || bytes[at] != '\0' || size == 0 || size > MAX_REQUEST_2) {
+    if (digits == 0 || bytes[at] != '\0' || size == 0 || size > MAX_REQUEST_2) {
         return FRAME_MALFORMED;
     }
     *begin = at + 1;

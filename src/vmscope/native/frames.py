@@ -40,10 +40,10 @@ def _frame_2(data: bytes, begin: int) -> tuple[int, int, int, int]:
     nul = begin
     while nul < len(data) and data[nul] in b"0123456789" and nul - begin < _LENGTH_DIGITS:
         nul += 1
-    if nul == len(data) and nul - begin < _LENGTH_DIGITS:
+    if nul == len(data):
         return (INCOMPLETE, 0, 0, 0)
     size = int(data[begin:nul] or b"0")
-    if nul == len(data) or data[nul] != 0 or not 0 < size <= _MAX_2:
+    if data[nul] != 0 or not 0 < size <= _MAX_2:
         return (MALFORMED, 0, 0, 0)
     end = nul + 1 + size
     if len(data) < end:

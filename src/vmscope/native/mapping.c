@@ -187,7 +187,7 @@ copy_words(char *to, const char *base, size_t offset, size_t length)
 {
     size_t skip = offset & (WORD - 1);
     const char *from = base + (offset - skip);
-    if (skip > 0) {
+    if (skip > 0 && length > 0) {
         size_t part = WORD - skip < length ? WORD - skip : length;
         copy_part(to, from, skip, part);
         from += WORD;

@@ -1,4 +1,4 @@
-/* scan, read, decode_text: a region's entries and values as Python objects. The walk itself is walk.c. */
+/* scan, read, find, decode_text: a region's entries and values as Python objects. The walk itself is walk.c. */
 #include "native.h"
 
 #include "walk.h"
@@ -181,6 +181,7 @@ static const struct {
     [WALK_SCALAR_END] = {"StructureError", "value runs past the region's end, offset"},
     [WALK_VECTOR_LENGTH] = {"StructureError", "vector length is negative or runs past the region's end"},
     [WALK_BUDGET] = {"StructureError", "entries share too many bytes, entry length"},
+    [WALK_NUMBER] = {"StructureError", "more entries than a region may have"},
     [WALK_VARIABILITY] = {"DataError", "unknown variability code"},
     [WALK_UNITS] = {"DataError", "unknown units code"},
     [WALK_VECTOR_VARIABILITY] = {"DataError", "vector with variability Monotonic"},
@@ -226,12 +227,14 @@ set_error(WalkStatus status, const Walk *walk, const WalkEntry *entry)
 
 /* -- the functions ------------------------------------------------------------------------------ */
 
-/* Takes (buffer, offset, big); `view` is the caller's to release when 0 comes back. */
+#define LARGE (128 << 10) /* bytes */
+
+/* Takes (buffer, offset, big), of `wanted` arguments; `view` is the caller's to release when 0 comes back. */
 static int
-begin(const char *function, PyObject *const *args, Py_ssize_t count, Py_buffer *view, Walk *walk)
+begin(const char *function, PyObject *const *args, Py_ssize_t count, Py_ssize_t wanted, Py_buffer *view, Walk *walk)
 {
-    if (count != 3) {
-        PyErr_Format(PyExc_TypeError, "%s() takes 3 positional arguments (%zd given)", function, count);
+    if (count != wanted) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %zd positional arguments (%zd given)", function, wanted, count);
         return -1;
     }
     long long offset = PyLong_AsLongLong(args[1]);
@@ -244,6 +247,26 @@ begin(const char *function, PyObject *const *args, Py_ssize_t count, Py_buffer *
     }
     walk_init(walk, view->buf, (size_t)view->len, offset, big);
     return 0;
+}
+
+/* Whether the walk has an end. Asked first where there is much to walk: what cannot be read makes no objects. */
+static bool
+ends(const Py_buffer *view, const Walk *walk)
+{
+    if (view->len < LARGE) {
+        return true;
+    }
+    Walk ahead = *walk;
+    WalkEntry entry;
+    WalkStatus status;
+    do {
+        status = walk_next(&ahead, &entry);
+    } while (status == WALK_ENTRY);
+    if (status != WALK_END) {
+        set_error(status, &ahead, &entry);
+        return false;
+    }
+    return true;
 }
 
 static PyObject *
@@ -279,7 +302,11 @@ scan(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     Py_buffer view;
     Walk walk;
-    if (begin("scan", args, count, &view, &walk) < 0) {
+    if (begin("scan", args, count, 3, &view, &walk) < 0) {
+        return NULL;
+    }
+    if (!ends(&view, &walk)) {
+        PyBuffer_Release(&view);
         return NULL;
     }
     PyObject *result = NULL, *entries = PyList_New(0);
@@ -306,12 +333,17 @@ scan(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return result;
 }
 
+static PyObject *
+value_from(const Walk *walk, const WalkEntry *entry)
+{
+    return entry->vector_length == 0 ? PyLong_FromLongLong(walk_long(walk, entry))
+                                     : text_from(walk->data + entry->value, walk_text_length(walk, entry));
+}
+
 static int
 set_value(Names *names, size_t number, PyObject *values, const Walk *walk, const WalkEntry *entry)
 {
-    PyObject *value = entry->vector_length == 0
-                          ? PyLong_FromLongLong(walk_long(walk, entry))
-                          : text_from(walk->data + entry->value, walk_text_length(walk, entry));
+    PyObject *value = value_from(walk, entry);
     if (value == NULL) {
         return -1;
     }
@@ -327,7 +359,11 @@ read_values(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     Py_buffer view;
     Walk walk;
-    if (begin("read", args, count, &view, &walk) < 0) {
+    if (begin("read", args, count, 3, &view, &walk) < 0) {
+        return NULL;
+    }
+    if (!ends(&view, &walk)) {
+        PyBuffer_Release(&view);
         return NULL;
     }
     PyObject *values = PyDict_New();
@@ -345,6 +381,103 @@ read_values(PyObject *self, PyObject *const *args, Py_ssize_t count)
             Py_CLEAR(values);
         }
     }
+    PyBuffer_Release(&view);
+    return values;
+}
+
+typedef struct {
+    const char *name;
+    Py_ssize_t length;
+    WalkEntry entry; /* the last of this name; its offset is -1 where there is none */
+} Wanted;
+
+static uint64_t
+length_bit(int64_t length)
+{
+    return UINT64_C(1) << (length < 63 ? length : 63);
+}
+
+/* What is wanted of each name in a tuple, and the lengths of these as bits, the last for all that are longer. */
+static Wanted *
+wanted_from(PyObject *names, uint64_t *lengths)
+{
+    if (!PyTuple_Check(names)) {
+        PyErr_SetString(PyExc_TypeError, "find() takes a tuple of names");
+        return NULL;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(names);
+    Wanted *wanted = PyMem_Calloc((size_t)count + 1, sizeof *wanted);
+    if (wanted == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    *lengths = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        wanted[i].name = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(names, i), &wanted[i].length);
+        if (wanted[i].name == NULL) {
+            PyMem_Free(wanted);
+            return NULL;
+        }
+        wanted[i].entry.offset = -1;
+        *lengths |= length_bit(wanted[i].length);
+    }
+    return wanted;
+}
+
+/* Walks to the end or to an error, and leaves the last entry of each name that is wanted. */
+static WalkStatus
+take_wanted(Walk *walk, WalkEntry *entry, Wanted *wanted, Py_ssize_t count, uint64_t lengths)
+{
+    WalkStatus status;
+    while ((status = walk_next(walk, entry)) == WALK_ENTRY) {
+        if ((lengths & length_bit(entry->name_length)) == 0) {
+            continue;
+        }
+        for (Py_ssize_t i = 0; i < count; i++) {
+            if (wanted[i].length == entry->name_length
+                && memcmp(wanted[i].name, walk->data + entry->name, (size_t)entry->name_length) == 0) {
+                wanted[i].entry = *entry;
+            }
+        }
+    }
+    return status;
+}
+
+static PyObject *
+find_in(Walk *walk, PyObject *names, Wanted *wanted, uint64_t lengths)
+{
+    WalkEntry entry;
+    Py_ssize_t count = PyTuple_GET_SIZE(names);
+    WalkStatus status = take_wanted(walk, &entry, wanted, count, lengths);
+    PyObject *values = PyDict_New();
+    for (Py_ssize_t i = 0; values != NULL && i < count; i++) {
+        if (wanted[i].entry.offset >= 0) {
+            PyObject *value = value_from(walk, &wanted[i].entry);
+            if (value == NULL || PyDict_SetItem(values, PyTuple_GET_ITEM(names, i), value) < 0) {
+                Py_CLEAR(values);
+            }
+            Py_XDECREF(value);
+        }
+    }
+    if (values != NULL && status != WALK_END && PyDict_GET_SIZE(values) == 0) {
+        set_error(status, walk, &entry);
+        Py_CLEAR(values);
+    }
+    return values;
+}
+
+static PyObject *
+find(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer view;
+    Walk walk;
+    uint64_t lengths;
+    if (begin("find", args, count, 4, &view, &walk) < 0) {
+        return NULL;
+    }
+    Wanted *wanted = wanted_from(args[3], &lengths);
+    PyObject *values = wanted == NULL ? NULL : find_in(&walk, args[3], wanted, lengths);
+    PyMem_Free(wanted);
     PyBuffer_Release(&view);
     return values;
 }
@@ -367,6 +500,8 @@ static PyMethodDef functions[] = {
      "scan(buffer, offset, big, /)\n--\n\nThe entries from offset to a zero length or the end, and where that is."},
     {"read", (PyCFunction)(void (*)(void))read_values, METH_FASTCALL,
      "read(buffer, offset, big, /)\n--\n\nThe values of the entries that scan finds, by name."},
+    {"find", (PyCFunction)(void (*)(void))find, METH_FASTCALL,
+     "find(buffer, offset, big, names, /)\n--\n\nThe values of the entries of these names, of those before any damage."},
     {"decode_text", decode_text, METH_O,
      "decode_text(raw, /)\n--\n\nText as the JDK's reader decodes it: UTF-8, U+FFFD for what is malformed."},
 };

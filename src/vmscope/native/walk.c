@@ -38,7 +38,8 @@ walk_init(Walk *walk, const unsigned char *data, size_t size, int64_t offset, bo
         .size = (int64_t)size,
         .swap = big != big_host,
         .next = offset,
-        .budget = WALK_FOREIGN * (int64_t)size,
+        .budget = WALK_FOREIGN * (int64_t)(size < WALK_FOREIGN_SIZE ? size : WALK_FOREIGN_SIZE),
+        .left = WALK_MOST,
     };
 }
 
@@ -95,6 +96,9 @@ walk_next(Walk *walk, WalkEntry *entry)
     }
     if (left < HEADER_SIZE) {
         return fail(walk, WALK_HEADER, limit, start);
+    }
+    if (walk->left == 0) {
+        return fail(walk, WALK_NUMBER, WALK_MOST, start);
     }
 
     int32_t name_offset = load32(walk, start + 4);
@@ -168,6 +172,7 @@ walk_next(Walk *walk, WalkEntry *entry)
     entry->units = units;
     entry->variability = variability;
     walk->next = start + length;
+    walk->left--;
     return WALK_ENTRY;
 }
 

@@ -2,7 +2,8 @@
  *
  * The checks and their order are those of the JDK's own reader, so that both read the same regions and
  * refuse the same ones. That reader lets a name or a text run out of its entry, over others; so that no
- * region costs more than a few times its size, such bytes have a budget here, WALK_FOREIGN times the size.
+ * region costs more than a few times its size, such bytes have a budget here: WALK_FOREIGN times the size, of
+ * WALK_FOREIGN_SIZE at most. The number of entries is bounded too, as each becomes an object in its reader.
  *
  * Every field is loaded once and then checked: the bytes may be changing meanwhile.
  */
@@ -14,6 +15,8 @@
 #include <stdint.h>
 
 #define WALK_FOREIGN 8
+#define WALK_FOREIGN_SIZE (1 << 20)
+#define WALK_MOST (1 << 18) /* entries: ten times what the largest region of a JVM has room for */
 
 typedef enum {
     WALK_ENTRY, /* `entry` was filled */
@@ -31,6 +34,7 @@ typedef enum {
     WALK_SCALAR_END,
     WALK_VECTOR_LENGTH,
     WALK_BUDGET,
+    WALK_NUMBER,
     /* data errors */
     WALK_VARIABILITY,
     WALK_UNITS,
@@ -47,6 +51,7 @@ typedef struct {
     bool swap;
     int64_t next;   /* where the next entry starts */
     int64_t budget; /* bytes that names and texts may still take from outside their entries */
+    int64_t left;   /* entries that may still come */
     /* after an error: what was found where */
     int64_t error_value;
     int64_t error_offset;

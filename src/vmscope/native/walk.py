@@ -2,7 +2,8 @@
 
 The checks and their order are those of the JDK's own reader, so that both read the same regions and
 refuse the same ones. That reader lets a name or a text run out of its entry, over others; so that no
-region costs more than a few times its size, such bytes have a budget here, `FOREIGN` times the size.
+region costs more than a few times its size, such bytes have a budget here: `FOREIGN` times the size, of
+`FOREIGN_SIZE` at most. The number of entries is bounded too, as each becomes an object in its reader.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     # offset, name, data_type, units, variability, flags, vector_length, data_offset
     Entry = tuple[int, str, int, int, int, int, int, int]
 
-__all__ = ["decode_text", "read", "scan"]
+__all__ = ["decode_text", "find", "read", "scan"]
 
 FOREIGN = 8
+FOREIGN_SIZE = 1 << 20
+MOST = 1 << 18  # entries: ten times what the largest region of a JVM has room for
 _NAMED = 256  # bytes of a name that an error carries at most
 
 _HEADERS = (Struct("<iiibbbbi"), Struct(">iiibbbbi"))
@@ -55,20 +58,40 @@ def scan(buffer: Buffer, offset: int, big: bool, /) -> tuple[list[Entry], int]:
 
     Offsets in an entry's tuple are from the region's start. StructureError, DataError, EntryTypeError.
     """
-    return _walk(_bytes(buffer), offset, big)
+    entries: list[Entry] = []
+    return entries, _walk(_bytes(buffer), offset, big, entries)
 
 
 def read(buffer: Buffer, offset: int, big: bool, /) -> dict[str, int | str]:
     """The values of the entries that `scan` finds, by name; of two with one name the last counts."""
     data = _bytes(buffer)
-    long = _LONGS[big].unpack_from
-    values: dict[str, int | str] = {}
-    for _, name, data_type, _, _, _, length, start in _walk(data, offset, big)[0]:
-        if data_type == _LONG:
-            values[name] = long(data, start)[0]
-        else:
-            values[name] = _string(data, start, length)
+    entries: list[Entry] = []
+    _walk(data, offset, big, entries)
+    return {entry[1]: _value(data, entry, big) for entry in entries}
+
+
+def find(buffer: Buffer, offset: int, big: bool, names: tuple[str, ...], /) -> dict[str, int | str]:
+    """The values of the entries of these names, of those before any damage; its error where that leaves none."""
+    data = _bytes(buffer)
+    entries: list[Entry] = []
+    damage: FormatError | None = None
+    try:
+        _walk(data, offset, big, entries)
+    except FormatError as error:
+        damage = error
+    last = {entry[1]: entry for entry in entries}
+    values = {name: _value(data, last[name], big) for name in names if name in last}
+    if damage is not None and not values:
+        raise damage
     return values
+
+
+def _value(data: bytes, entry: Entry, big: bool) -> int | str:
+    _, _, data_type, _, _, _, length, start = entry
+    if data_type != _LONG:
+        return _string(data, start, length)
+    number: int = _LONGS[big].unpack_from(data, start)[0]
+    return number
 
 
 def _bytes(buffer: Buffer) -> bytes:
@@ -82,12 +105,12 @@ def _string(data: bytes, start: int, length: int) -> str:
     return decode_text(data[start : start + length if end < 0 else end])
 
 
-def _walk(data: bytes, offset: int, big: bool) -> tuple[list[Entry], int]:
+def _walk(data: bytes, offset: int, big: bool, entries: list[Entry]) -> int:
+    """Appends the entries, as far as they can be read; where the next one would be."""
     limit = len(data)
     entry_length = _LENGTHS[big].unpack_from
     header = _HEADERS[big].unpack_from
-    budget = FOREIGN * limit
-    entries: list[Entry] = []
+    budget = FOREIGN * min(limit, FOREIGN_SIZE)
     start = offset
     while True:
         if start & 3:
@@ -95,16 +118,18 @@ def _walk(data: bytes, offset: int, big: bool) -> tuple[list[Entry], int]:
         if not 0 <= start <= limit:
             raise _error(StructureError, "entry offset lies outside the region", start, start)
         if start == limit:
-            return entries, start
+            return start
         if limit - start < 4:
             raise _error(StructureError, "entry header runs past the region's end, which is", limit, start)
         length = entry_length(data, start)[0]
         if length < 0 or length > limit - start:
             raise _error(StructureError, "entry length is negative or runs past the region's end", length, start)
         if length == 0:
-            return entries, start
+            return start
         if limit - start < _HEADER_SIZE:
             raise _error(StructureError, "entry header runs past the region's end, which is", limit, start)
+        if len(entries) == MOST:
+            raise _error(StructureError, "more entries than a region may have", MOST, start)
 
         _, name_offset, vector_length, data_type, flags, units, variability, data_offset = header(data, start)
         room = (data_offset - name_offset + 0x80000000 & 0xFFFFFFFF) - 0x80000000  # 32 bits, as in Java

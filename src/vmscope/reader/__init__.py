@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from vmscope.errors import FormatError, StaleRegion, VMScopeError
 from vmscope.reader.attachment import LOOK_CLOSER, Attachment, attach, open_candidate
-from vmscope.reader.discovery import TMP, Candidate, candidates, every
+from vmscope.reader.discovery import TMP, Candidate, candidates, every, identity
 from vmscope.reader.machine import VM, Counter
-from vmscope.reader.ownership import LIVE, STALE, Locks
+from vmscope.reader.ownership import LIVE, STALE, Locks, Owner
 
 __all__ = ["VM", "Attachment", "Candidate", "Counter", "attach", "candidates", "vm", "vms"]
 
@@ -51,6 +51,8 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
     seen: set[tuple[int, int] | str] = set()
     locks = Locks()
     for candidate in every(tmp):
+        if not stale and not _may_live(candidate, locks):
+            continue
         try:
             attachment = open_candidate(candidate)
         except VMScopeError:
@@ -58,11 +60,8 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
         found = VM(attachment)
         inode = attachment.found.st_ino  # which Windows does not tell of a file that is in use
         file = (attachment.found.st_dev, inode) if inode else candidate.path
-        try:
-            owner = found.examine(locks)
-        except (FormatError, StaleRegion):
-            owner = None
-        if owner is None or file in seen or (owner.state != LIVE and not stale):
+        owner = None if file in seen else _owner(found, locks)
+        if owner is None or (owner.state != LIVE and not stale):
             found.close()
             continue
         seen.add(file)  # one region can be found twice: under its name here, and through /proc
@@ -77,3 +76,20 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
             rival[1].close()
         kept[key] = changed, found
     return sorted([found for _, found in kept.values()], key=lambda found: found.pid or 0)
+
+
+def _may_live(candidate: Candidate, locks: Locks) -> bool:
+    """False where no process has this pid and nobody has the file locked: what users leave is not even opened."""
+    if candidate.runs:
+        return True
+    file = identity(candidate)
+    return file is not None and bool(locks.holders(*file))
+
+
+def _owner(found: VM, locks: Locks) -> Owner | None:
+    """Whose a region is; None for a file that is none."""
+    try:
+        found.reader.prologue()
+        return found.examine(locks)
+    except (FormatError, StaleRegion):
+        return None

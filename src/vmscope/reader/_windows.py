@@ -60,6 +60,14 @@ def find(candidate: Candidate) -> os.stat_result:
         raise refused(error, path, pid) from None
 
 
+def is_secure(directory: str) -> bool:
+    """Whether nobody else can have tampered with it."""
+    try:
+        return not win32.insecurity(directory)
+    except OSError:  # it has just gone, or Windows does not tell
+        return False
+
+
 def stat(path: str) -> os.stat_result:
     """Of a file, with the size it has: what its directory says may be old."""
     found = os.stat(path, follow_symlinks=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from errno import ELOOP, ENOTDIR
+from errno import ELOOP, ENOTDIR, EXDEV
 from stat import S_ISDIR, S_ISREG
 
 from vmscope import native
@@ -18,16 +18,22 @@ from vmscope.errors import (
     VMIdentifierError,
     VMScopeError,
 )
-from vmscope.reader.discovery import PREFIX, TMP, Candidate, tmp_identity, user_directories
+from vmscope.reader.discovery import PREFIX, TMP, Candidate, folders, tmp_identity, user_directories
+from vmscope.reader.ownership import may_be_of
 from vmscope.reader.process import PAGE_SIZE, PID_MAX, exists, namespace_pids
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 if sys.platform == "win32":
-    from vmscope import win32
     from vmscope.reader import _windows
 
     _READ = os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT
 else:
-    _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY  # NONBLOCK: a fifo must not hold us up
+    from vmscope.reader import place
+
+    _READ = place.FILE & ~os.O_NOFOLLOW  # the user's own path may be a link
 
 SCHEME = "file:"
 MAX_SIZE = 1 << 30  # bytes: no writer makes a larger region
@@ -130,33 +136,22 @@ def path_of(uri: str) -> str:
 
 def _locate(pid: int, user: str | None, tmp: str) -> Candidate:
     """The region file of a process. Raises NoRegion, InsecureDirectory, AccessDenied, NoSuchProcess."""
-    nspid = namespace_pids(pid)[-1]
-    root = f"/proc/{pid}/root{tmp}"
-    places = [(tmp, nspid, False)]
-    if tmp_identity(root) not in (None, tmp_identity(tmp)):
-        places = [(root, nspid, True), (root, pid, True)]
-    elif nspid != pid and tmp_identity(root) is None:
-        places.append((root, nspid, True))  # a container that we may not look into: its open says why
     insecure = ""
-    for place, number, container in places:
+    for place_of, number, container in _places(pid, tmp):
         if user:
-            return Candidate(pid, number, user, os.sep.join((place, PREFIX + user, str(number))), container)
+            return Candidate(pid, number, user, os.sep.join((place_of, PREFIX + user, str(number))), container)
         newest: tuple[int, str] | None = None
-        for name, directory in user_directories(place):
-            try:
-                found = _stat(f"{directory}{os.sep}{number}")
-            except OSError:
+        for name, directory, found, secure in _named(place_of, number):
+            if not S_ISREG(found.st_mode) or found.st_size == 0 or not may_be_of(pid, found.st_uid):
                 continue
-            if not S_ISREG(found.st_mode) or found.st_size == 0:
-                continue
-            if not _is_secure_path(directory):
+            if not secure:
                 insecure = directory
             elif newest is None or found.st_ctime_ns > newest[0]:
                 newest = found.st_ctime_ns, name
         if newest is not None:
-            path = os.sep.join((place, PREFIX + newest[1], str(number)))
+            path = os.sep.join((place_of, PREFIX + newest[1], str(number)))
             return Candidate(pid, number, newest[1], path, container)
-    if insecure:
+    if insecure := insecure or _linked(pid, tmp):
         raise _insecure(insecure, pid)
     raise NoRegion(
         f"Could not map vmid to user name: process {pid} publishes no region",
@@ -165,19 +160,53 @@ def _locate(pid: int, user: str | None, tmp: str) -> Candidate:
     )
 
 
-def _stat(path: str) -> os.stat_result:
+def _places(pid: int, tmp: str) -> list[tuple[str, int, bool]]:
+    """Where a process's file may be: tmp directory, the file's name in it, and whether that is a container's."""
+    nspid = namespace_pids(pid)[-1]
     if sys.platform == "win32":
-        return _windows.stat(path)
-    return os.stat(path, follow_symlinks=False)
+        return [(tmp, nspid, False)]
+    if place.root_of(pid) == place.root_of("self"):
+        return [(tmp, nspid, False)]
+    root = f"/proc/{pid}/root{tmp}"
+    identity = tmp_identity(root)
+    if identity not in (None, tmp_identity(tmp)):
+        return [(root, nspid, True), (root, pid, True)]
+    places = [(tmp, nspid, False)]
+    if nspid != pid and identity is None:
+        places.append((root, nspid, True))  # a container that we may not look into: its open says why
+    return places
 
 
-def _is_secure_path(directory: str) -> bool:
+def _named(tmp: str, number: int) -> Iterator[tuple[str, str, os.stat_result, bool]]:
+    """Each file of this name in a directory of tmp's: user, directory, what it is, and whether none can tamper."""
     if sys.platform == "win32":
+        for user, directory in user_directories(tmp):
+            try:
+                yield user, directory, _windows.stat(f"{directory}{os.sep}{number}"), _windows.is_secure(directory)
+            except OSError:
+                continue
+        return
+    for user, directory, folder in folders(tmp):
         try:
-            return not win32.insecurity(directory)
-        except OSError:  # it has just gone, or Windows does not tell
-            return False
-    return is_secure(os.stat(directory, follow_symlinks=False))
+            fd = place.step(folder, str(number), place.THERE, tmp)
+        except OSError:
+            continue
+        try:
+            found = os.fstat(fd)
+        finally:
+            os.close(fd)
+        yield user, directory, found, is_secure(os.fstat(folder))
+
+
+def _linked(pid: int, tmp: str) -> str:
+    """A symbolic link of the process's user where a directory should be; "" where there is none."""
+    if sys.platform != "win32":
+        with os.scandir(tmp) as entries:
+            for entry in entries:
+                linked = entry.name.startswith(PREFIX) and entry.is_symlink()
+                if linked and may_be_of(pid, entry.stat(follow_symlinks=False).st_uid):
+                    return entry.path
+    return ""
 
 
 def is_secure(found: os.stat_result) -> bool:
@@ -230,24 +259,43 @@ def open_secure(path: str, pid: int) -> int:
     """A descriptor of a file in a secure directory; no symlink is followed. Errors as `open_candidate`."""
     directory, _, name = path.rpartition("/")
     try:
-        parent = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        parent = place.open_folder(directory)
     except OSError as error:
         if error.errno in (ELOOP, ENOTDIR):
             raise _insecure(directory, pid) from None
         raise _refused(error, path, pid) from None
     try:
-        if not is_secure(os.fstat(parent)):
+        folder = os.fstat(parent)
+        if not is_secure(folder):
             raise _insecure(directory, pid)
-        return os.open(name, _READ | os.O_NOFOLLOW, dir_fd=parent)
+        fd = place.step(parent, name, place.FILE, directory)
     except OSError as error:
         if isinstance(error, VMScopeError):
             raise
         raise _refused(error, path, pid) from None
     finally:
         os.close(parent)
+    found = os.fstat(fd)
+    trusted = folder.st_uid in (0, os.geteuid(), found.st_uid) or (found.st_uid == 0 and found.st_nlink == 1)
+    if not trusted:
+        os.close(fd)
+        raise InsecureDirectory(
+            f"Process not found: {path} belongs to another user than its directory, who may have linked it there",
+            pid=pid,
+            path=path,
+            hint="a region stands in its own user's directory",
+        )
+    return fd
 
 
 def _refused(error: OSError, path: str, pid: int | None) -> VMScopeError:
+    if error.errno == EXDEV:
+        return InsecureDirectory(
+            f"{path} is on a file system that another user serves and that may never answer",
+            pid=pid,
+            path=path,
+            hint="a region is on a file system of the kernel's own",
+        )
     if isinstance(error, FileNotFoundError):
         text = "Process not found" if pid is not None else "File not found"
         return NoRegion(f"{text}: there is no {path}", pid=pid, path=path, hint=LOOK_CLOSER)

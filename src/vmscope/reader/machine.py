@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from vmscope.errors import VMScopeError
+from vmscope.errors import FormatError, VMScopeError
 from vmscope.reader.ownership import LIVE, STALE, WITNESSES, Locks, Owner, owner
 from vmscope.reader.process import user_name
 from vmscope.reader.snapshot import Reader, Snapshot
@@ -22,10 +22,12 @@ OTHER = "other"
 
 
 # What the properties of a VM look at.
-_IDENTITY = frozenset(
-    "java.property.java.vm.name java.property.java.vm.version sun.rt.javaCommand java.rt.vmArgs java.rt.vmFlags "
-    "sun.rt.jvmVersion java.cls.loadedClasses vmscope.implementation vmscope.implementation.reason".split()
+_IDENTITY = (
+    *("java.property.java.vm.name", "java.property.java.vm.version", "sun.rt.javaCommand", "java.rt.vmArgs"),
+    *("java.rt.vmFlags", "sun.rt.jvmVersion", "java.cls.loadedClasses"),
+    *("vmscope.implementation", "vmscope.implementation.reason"),
 )
+_LOOKED_AT = (*_IDENTITY, *WITNESSES)
 
 
 class Counter:
@@ -130,8 +132,18 @@ class VM:
         if attachment.pid is None or attachment.nspid is None:
             self._owner = Owner(STALE, 0)
         else:
-            self._owner = owner(attachment.pid, attachment.nspid, attachment.found, self.reader.some(WITNESSES), locks)
+            self._owner = owner(attachment.pid, attachment.nspid, attachment.found, self._witnesses, locks)
         return self._owner
+
+    def _witnesses(self) -> dict[str, int | str]:
+        """What the region says of its owner now; nothing where it is damaged."""
+        try:
+            values = self.reader.some(_LOOKED_AT)
+        except FormatError:
+            return {}
+        if self._values is None:
+            self._values = values
+        return values
 
     @property
     def pid(self) -> int | None:
@@ -173,7 +185,7 @@ class VM:
     def _first(self) -> dict[str, int | str]:
         """The values as they were first read: for what does not change."""
         if self._values is None:
-            self._values = self.reader.values()
+            self._values = self.reader.some(_LOOKED_AT)
         return self._values
 
     def _text(self, name: str) -> str:
@@ -222,10 +234,7 @@ class VM:
 
     def values(self) -> dict[str, int | str]:
         """Every counter's value by name, read now; after the first time this costs only the values."""
-        values = self.reader.values()
-        if self._values is None:
-            self._values = values
-        return dict(values)
+        return self.reader.values()
 
     def snapshot(self) -> Snapshot:
         """The values, with when and how they were read."""
@@ -234,8 +243,6 @@ class VM:
     def close(self) -> None:
         """Detaches. What was asked of its identity before is still known, and its counters are not."""
         self._attachment.close()
-        if self._values is not None:
-            self._values = {name: value for name, value in self._values.items() if name in _IDENTITY}
 
     def __enter__(self) -> VM:
         return self

@@ -14,11 +14,14 @@ import os
 import sys
 
 from vmscope.errors import AccessDenied, NoSuchProcess
-from vmscope.reader.process import Process, namespace_pids, process, read_file, user_ids
+from vmscope.reader.process import Process, namespace_pids, process, read_file, read_in_time, user_ids
+
+if sys.platform != "win32":
+    from vmscope.reader import place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 LIVE = "live"
 STALE = "stale"  # the writer has ended, or nothing of it can be seen from here
@@ -31,16 +34,34 @@ HOME = "java.property.java.home"
 WITNESSES = (START_TICKS, STACK_START, BEGIN_TIME, HOME)  # the counters that `owner` looks at
 
 SOON = 2_000  # ms between a process's start and its JVM's, if it is a `java`; the clock may have been set since
-_LIMIT = 16 << 20  # bytes of /proc/locks or of a process's maps
+_LIMIT = 16 << 20  # bytes of /proc/locks or of processes' maps
+_PATIENCE = 1.0  # seconds for another user's maps
+_NAMESAKES = 8  # maps of files in directories of regions; a VM has one
 
 
 class Locks:
-    """Who holds a lock of the flock kind on which file: one look at /proc/locks, when it is first needed."""
+    """Who holds a lock of the flock kind on which file: one look at /proc/locks, when it is first needed.
 
-    __slots__ = ("_holders",)
+    Also processes' maps. Another user can make his long to read, or have the kernel wait before it shows them: so
+    all of one user's together have a size and a time.
+    """
+
+    __slots__ = ("_holders", "_left")
 
     def __init__(self) -> None:
         self._holders: dict[tuple[int, int], list[int]] | None = None
+        self._left: dict[int, int] = {}  # bytes of the maps of each user's processes that are still read
+
+    def maps(self, candidate: Process) -> bytes:
+        """A process's maps. OSError where they are not ours to read, or not to be had."""
+        path = f"/proc/{candidate.pid}/maps"
+        if candidate.uid == os.geteuid():
+            return read_file(path, _LIMIT)
+        left = self._left.get(candidate.uid, _LIMIT)
+        self._left[candidate.uid] = 0  # should it not come back
+        text = read_in_time(path, left, _PATIENCE)
+        self._left[candidate.uid] = left - len(text)
+        return text
 
     def holders(self, device: int, inode: int) -> list[int]:
         if self._holders is None:
@@ -89,8 +110,13 @@ class Owner:
         return now.alive and then.start_ticks == now.start_ticks and not _has_execed(now, then.stack_start)
 
 
-def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int | str], locks: Locks) -> Owner:
-    """Who wrote the file `found`, which is named `nspid`, should be process `pid`'s, and has these WITNESSES."""
+def owner(
+    pid: int, nspid: int, found: os.stat_result, witnesses: Callable[[], Mapping[str, int | str]], locks: Locks
+) -> Owner:
+    """Who wrote the file `found`, which is named `nspid` and should be process `pid`'s.
+
+    `witnesses` reads the WITNESSES in it, which is done only where that process may be its writer.
+    """
     try:
         candidate: Process | None = process(pid)
     except NoSuchProcess:
@@ -98,9 +124,10 @@ def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int 
     except AccessDenied:
         return Owner(LIVE, pid)  # hidden, but there, and the file could be read: its user may be trusted
     if sys.platform == "win32":
-        return Owner(STALE, pid) if candidate is None else _owner_of_mapping(candidate, values)
+        return Owner(STALE, pid) if candidate is None else _owner_of_mapping(candidate, witnesses())
     if candidate is not None and not (candidate.alive and _may_own(candidate, found.st_uid)):
         candidate = None
+    values = {} if candidate is None else witnesses()
     # Containers that share a tmp directory and start at one moment have processes of the same pid and age.
     if candidate is not None and nspid == pid and _began(candidate, values):
         return Owner(LIVE, pid, candidate)
@@ -116,7 +143,7 @@ def owner(pid: int, nspid: int, found: os.stat_result, values: Mapping[str, int 
             continue
     if holders:
         return Owner(FOREIGN, pid)
-    if candidate is not None and (_began(candidate, values) or _wrote(candidate, found, values)):
+    if candidate is not None and (_began(candidate, values) or _wrote(candidate, found, values, locks)):
         return Owner(LIVE, pid, candidate)
     return Owner(STALE, pid)
 
@@ -132,6 +159,14 @@ def _owner_of_mapping(candidate: Process, values: Mapping[str, int | str]) -> Ow
     if candidate.alive and wrote:
         return Owner(LIVE, candidate.pid, candidate)
     return Owner(STALE, candidate.pid)
+
+
+def may_be_of(pid: int, uid: int) -> bool:
+    """Whether a running process may have made a file of this user; True where that cannot be found out."""
+    try:
+        return uid == 0 or _may_own(process(pid), uid)
+    except (NoSuchProcess, AccessDenied):
+        return True
 
 
 def _may_own(candidate: Process, uid: int) -> bool:
@@ -164,29 +199,37 @@ def _has_execed(candidate: Process, stack_start: int | str | None) -> bool:
     return bool(stack_start and candidate.stack_start) and stack_start != candidate.stack_start
 
 
-def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int | str]) -> bool:
+def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int | str], locks: Locks) -> bool:
     """Whether this process wrote a file that nobody holds a lock on, and that did not begin with it."""
     if values.get(START_TICKS):
         return False
     try:
-        return _maps(candidate.pid, found)
+        return _maps(candidate, found, locks)
     except OSError:
         pass
     begin = values.get(BEGIN_TIME)
     return not isinstance(begin, int) or begin >= candidate.start_time - SOON
 
 
-def _maps(pid: int, found: os.stat_result) -> bool:
+def _maps(candidate: Process, found: os.stat_result, locks: Locks) -> bool:
     """Whether a process has this file mapped. OSError where its maps are not ours to read."""
-    for line in read_file(f"/proc/{pid}/maps", _LIMIT).splitlines():
+    left = _NAMESAKES
+    for line in locks.maps(candidate).splitlines():
         # 7f0c-7f0d rw-s 00000000 00:1c 262145    /tmp/hsperfdata_user/4711
         start = line.find(b"/")
         if b"/hsperfdata_" not in line or start < 0:
             continue
+        left -= 1
+        if left < 0:
+            break
         try:  # device numbers here may differ from those that stat gives
-            mapped = os.stat(b"/proc/%d/root%b" % (pid, line[start:]))
+            fd = place.open_file(f"/proc/{candidate.pid}/root{os.fsdecode(line[start:])}")
         except OSError:
             continue
+        try:
+            mapped = os.fstat(fd)
+        finally:
+            os.close(fd)
         if (mapped.st_dev, mapped.st_ino) == (found.st_dev, found.st_ino):
             return True
     return False

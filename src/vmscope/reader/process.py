@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from _thread import allocate_lock, start_new_thread
+from errno import ETIMEDOUT
 
 from vmscope.errors import AccessDenied, NoSuchProcess
 
@@ -95,6 +97,27 @@ def read_file(path: str, limit: int) -> bytes:
         return b"".join(parts)
     finally:
         os.close(fd)
+
+
+def read_in_time(path: str, limit: int, seconds: float) -> bytes:
+    """As `read_file`; OSError ETIMEDOUT where the kernel waits for that process, which may keep it waiting."""
+    done = allocate_lock()
+    done.acquire()
+    results: list[bytes | OSError] = []
+
+    def read() -> None:
+        try:
+            results.append(read_file(path, limit))
+        except OSError as error:
+            results.append(error)
+        done.release()
+
+    start_new_thread(read, ())  # one that does not come back ends with this process
+    if not done.acquire(timeout=seconds):
+        raise OSError(ETIMEDOUT, os.strerror(ETIMEDOUT), path)
+    if isinstance(results[0], OSError):
+        raise results[0]
+    return results[0]
 
 
 def _proc(pid: int, name: str) -> tuple[bytes, int]:

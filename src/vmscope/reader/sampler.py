@@ -6,7 +6,7 @@ import sys
 
 from vmscope import native
 from vmscope.errors import VMScopeError
-from vmscope.reader.snapshot import swap, words
+from vmscope.reader.structure import swap, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,137 +1,43 @@
-"""One consistent read of a region that its owner goes on writing.
+"""One consistent read of a region that its owner goes on writing, and that may be made to hold its readers up.
 
 The structure (which entries there are, and where) is copied and parsed once, checked against the prologue,
 and kept. Later reads look at the prologue and the values only, and go on from the saved next entry when
 there are more. A number is loaded whole. vmscope's writer tells by its clock when it replaces texts, and they
 are read until they are whole; a JVM's text that changes is read until two reads agree, but for the first time.
 A set of values is no transaction, and nobody pretends it is.
+
+Nothing that stands in a region makes a read take longer than its entries do: `used` and the number of entries are
+no more than a first guess, a large copy is made once or twice, and every read has a time of its own.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from struct import pack, unpack
 
 from vmscope import native
-from vmscope.errors import FormatError, StaleRegion, StructureError
+from vmscope.errors import FormatError, ReadTimeout, StaleRegion, StructureError
 from vmscope.reader.ownership import BEGIN_TIME, START_TICKS
+from vmscope.reader.structure import CLOCK, LONG, OURS, PROLOGUE_SIZE, ZERO_LENGTH, Copy, Structure, swap, text_of
 from vmscope.wire import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
-
     from vmscope.wire.decode import Prologue
 
-    # offset, name, data_type, units, variability, flags, vector_length, data_offset
-    Row = tuple[int, str, int, int, int, int, int, int]
-
 RETRIES = 10  # more copies of the structure, until one was not changed meanwhile
-MAX_COPY = 64 << 20  # bytes: no structure needs more
+MAX_COPY = 16 << 20  # bytes: no region has more entries than these hold
+MAX_COPY_1 = 256 << 10  # of version 1.0
+FIRST = 256 << 10  # bytes in which every VM says what it is; most regions are smaller
+RECOPIED = 1 << 20  # bytes that retries may copy
+PATIENCE = 2.0  # seconds for a read
 
 _PAUSES = (0.0, 0.0, 0.0005, 0.001, 0.001, 0.002, 0.002, 0.005, 0.005, 0.01)  # seconds before each retry
 _TEXT_READS = 6
 _TEXT_PAUSES = (0.0, 0.0, 0.0002, 0.001, 0.002, 0.005)  # seconds after each reading of texts that was in vain
-_CLOCK = "sun.os.hrt.ticks"  # odd while a writer of vmscope's replaces texts
-_OURS = "vmscope.version"  # every such writer has it
 _POLL = 0.02  # seconds between looks at `accessible`
-_PROLOGUE_SIZE = 32
 _ENTRY_HEADER_SIZE = 20
-_NAMESAKES = 8
-_LONG = ord("J")
-_CONSTANT = 1
 _BIG = sys.byteorder == "big"
-
-
-class Structure:
-    """The entries of a region, and where their values stand. It only grows.
-
-    `settled` is False when no copy of the structure could be checked, because the owner was adding entries
-    all the time: then the last entries are missing, and no other.
-    """
-
-    __slots__ = (
-        "clock",
-        "constants",
-        "head",
-        "names",
-        "next_offset",
-        "numbers",
-        "offsets",
-        "plain",
-        "prologue",
-        "retries",
-        "rows",
-        "settled",
-        "texts",
-    )
-
-    def __init__(self, copy: Copy, *, retries: int, settled: bool) -> None:
-        self.prologue = copy.prologue
-        self.head = copy.data[:_PROLOGUE_SIZE]
-        self.retries = retries
-        self.settled = settled
-        self.rows: list[Row] = []
-        self.names: list[str] = []  # of the numbers, in the order of `offsets`
-        self.offsets = words("i", [])
-        self.texts: list[tuple[str, int, int]] = []  # name, offset, length of those that can change
-        self.constants: dict[str, int | str] = {}  # the texts that cannot
-        self.clock = 0  # where the clock is that says whether texts are whole; 0: nowhere
-        self.plain = True  # False: names that occur twice, or numbers that no word holds
-        self.extend(copy)
-
-    def extend(self, copy: Copy) -> None:
-        """Takes in the rows of a copy, which follow those that are known."""
-        offsets = self.offsets.tolist()
-        for _, name, data_type, _, variability, _, length, start in copy.rows:
-            if data_type == _LONG:
-                self.names.append(name)
-                offsets.append(start)
-                self.plain = self.plain and start % 8 == 0
-                if name == _CLOCK:
-                    self.clock = start
-            elif variability == _CONSTANT and (text := _text(copy.data[start : start + length])):
-                self.constants[name] = text
-            else:  # an empty constant too: HotSpot writes the text after the entry
-                self.texts.append((name, start, length))
-        self.rows += copy.rows
-        self.prologue = copy.prologue
-        self.head = copy.data[:_PROLOGUE_SIZE]
-        self.next_offset = copy.next_offset
-        self.offsets = words("i", offsets)
-        self.numbers = words("q", [0] * len(offsets))
-        count = len(self.names) + len(self.texts) + len(self.constants)
-        names = {*self.names, *self.constants, *(name for name, _, _ in self.texts)}
-        self.plain = self.plain and len(names) == count == len(self.rows)
-        if _OURS not in names:
-            self.clock = 0
-
-
-class Copy:
-    """A copy of a region's used part, and the entries in it; where `error` says why, there are none."""
-
-    __slots__ = ("data", "error", "next_offset", "prologue", "rows")
-
-    def __init__(self, data: bytes, start: int) -> None:
-        self.data = data
-        self.prologue = decode.prologue(data)
-        self.rows: list[Row] = []
-        self.next_offset = 0
-        self.error: FormatError | None = None
-        try:
-            if self.prologue.major == 1:
-                from vmscope.wire import version1
-
-                self.rows, self.next_offset = version1.scan(data, self.prologue.big)
-            else:
-                self.rows, self.next_offset = native.scan(data, start or self.prologue.entry_offset, self.prologue.big)
-        except FormatError as error:
-            self.error = error
-
-    def has_all(self, head: Prologue, known: int = 0) -> bool:
-        """Whether it holds as many entries as the prologue had said; `known` came before it."""
-        return self.error is None and known + len(self.rows) >= head.num_entries
 
 
 class Snapshot:
@@ -156,11 +62,11 @@ class Snapshot:
 class Reader:
     """Reads one mapped region, again and again.
 
-    Every read raises FormatError for what is no region, and StaleRegion when the file was truncated or holds
-    another process's region by now.
+    Every read raises FormatError for what is no region, StaleRegion when the file was truncated or holds
+    another process's region by now, and ReadTimeout when it takes longer than PATIENCE.
     """
 
-    __slots__ = ("_born", "_looks", "_path", "_pid", "_structure", "mapping", "whole")
+    __slots__ = ("_born", "_due", "_looks", "_path", "_pid", "_structure", "mapping", "whole")
 
     def __init__(self, mapping: native.Mapping, path: str, pid: int | None = None) -> None:
         self.mapping = mapping
@@ -168,6 +74,7 @@ class Reader:
         self._pid = pid
         self._structure: Structure | None = None
         self._looks = 2
+        self._due = 0.0
         self.whole = True
         self._born: tuple[object, object] = (0, 0)
 
@@ -186,12 +93,12 @@ class Reader:
                 return values
         structure = self.structure()
         if not structure.plain:
-            return decode.values(self._read(0, self._whole()))
+            return decode.values(self._read(0, structure.extent))
         self.load(structure)
         values = dict(zip(structure.names, structure.numbers, strict=True))
         values.update(structure.constants)
         raws = self._texts([(start, length) for _, start, length in structure.texts], structure)
-        values.update((text[0], _text(raw)) for text, raw in zip(structure.texts, raws, strict=True))
+        values.update((text[0], text_of(raw)) for text, raw in zip(structure.texts, raws, strict=True))
         self._same_owner(structure, values)
         return values
 
@@ -199,14 +106,14 @@ class Reader:
         """The values straight from one copy, without a structure; None where that copy may not be all."""
         raw = self._head()
         head = self._prologue(raw)
-        if head.major != 2 or not _PROLOGUE_SIZE <= head.used <= self._whole() - 4:
+        if head.major != 2 or not PROLOGUE_SIZE <= head.used <= self._whole(head) - ZERO_LENGTH:
             return None
-        data = self._read(0, head.used + 4)
-        if data[-4:] != b"\0\0\0\0":  # the entries go on behind the used part
+        data = self._used(head)
+        if data[-ZERO_LENGTH:] != bytes(ZERO_LENGTH):  # the entries go on behind the used part
             return None
         if clock := _clock_of(data, head.big):
             before = self._read(clock, 8)
-            data = self._read(0, head.used + 4)
+            data = self._read(0, len(data))
             if _odd(before, head.big) or self._read(clock, 8) != before:
                 return None
         try:
@@ -218,34 +125,48 @@ class Reader:
         self._born = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
         return values
 
-    def some(self, names: tuple[str, ...]) -> dict[str, int | str]:
-        """The values of these counters, as far as they are there, read now; much less work than all of them."""
+    def some(self, names: tuple[str, ...], *, sound: bool = False) -> dict[str, int | str]:
+        """The values of these counters, as far as they are there, read now; much less work than all of them.
+
+        Of a region's FIRST bytes only: those that say what a VM is stand there, whatever its program adds. With
+        `sound` of all of it, and only of one that is not damaged anywhere.
+        """
         head = self.prologue()
-        if head.major != 2 or not _PROLOGUE_SIZE <= head.used <= self._whole():
-            return self.values()
-        data = self._read(0, head.used)
-        found: dict[str, int | str] = {}
-        for name in names:
-            end = len(data)
-            for _ in range(_NAMESAKES):  # the last of several counts; a text may hold the name too
-                end = data.rfind(name.encode() + b"\0", 0, end)
-                start = end - _ENTRY_HEADER_SIZE
-                if start < head.entry_offset:
-                    break
-                length = int.from_bytes(data[start : start + 4], "big" if head.big else "little")
-                try:
-                    entry = native.read(data[start : start + length], 0, head.big)
-                except FormatError:
-                    continue
-                if name in entry:
-                    found[name] = entry[name]
-                    break
-        return found
+        try:
+            if sound:
+                data = self._sound(head)
+            else:
+                end = head.used if PROLOGUE_SIZE <= head.used < FIRST else FIRST
+                data = self._read(0, min(end, self._whole(head)))
+            if head.major == 1:
+                from vmscope.wire import version1
+
+                return version1.find(data, head.big, names)
+            return native.find(data, head.entry_offset, head.big, names)
+        except FormatError as error:
+            raise self._named(error) from None
+
+    def _sound(self, head: Prologue) -> bytes:
+        """What the entries take. FormatError where they are damaged."""
+        copy = self._read(0, self._whole(head)) if head.major == 1 else self._used(head)
+        if head.major == 1:
+            from vmscope.wire import version1
+
+            version1.scan(copy, head.big)
+            return copy
+        try:
+            native.find(copy, head.entry_offset, head.big, ())
+        except FormatError:
+            if len(copy) == self._whole(head):
+                raise
+            copy = self._read(0, self._whole(head))
+            native.find(copy, head.entry_offset, head.big, ())
+        return copy
 
     def value(self, data_type: int, start: int, length: int) -> int | str:
         """One entry's value, read now."""
-        if data_type != _LONG:
-            return _text(self._texts([(start, length)], self.structure())[0])
+        if data_type != LONG:
+            return text_of(self._texts([(start, length)], self.structure())[0])
         raw = self._read(start, 8)
         return int.from_bytes(raw, "big" if self.prologue().big else "little", signed=True)
 
@@ -265,7 +186,7 @@ class Reader:
             return [self._changing_text(start, length) for start, length in places]
         for pause in _TEXT_PAUSES:
             before = self._read(structure.clock, 8)
-            raws = [self._read(start, length) for start, length in places]
+            raws = [self._text(start, length) for start, length in places]
             if not _odd(before, structure.prologue.big) and self._read(structure.clock, 8) == before:
                 return raws
             time.sleep(pause)
@@ -274,13 +195,17 @@ class Reader:
 
     def _changing_text(self, start: int, length: int) -> bytes:
         # Long texts are not written in one go: two reads that agree are one text, as far as can be told.
-        raw = self._read(start, length)
+        raw = self._text(start, length)
         for _ in range(_TEXT_READS):
             again = self._read(start, length)
             if again == raw:
                 break
             raw = again
         return raw
+
+    def _text(self, start: int, length: int) -> bytes:
+        self._in_time()
+        return self._read(start, length)
 
     def _same_owner(self, structure: Structure, values: dict[str, int | str]) -> None:
         """The values came from the region that the structure describes: nobody made it anew meanwhile."""
@@ -316,6 +241,7 @@ class Reader:
 
     def structure(self) -> Structure:
         """The structure as it is now; with what came since the last call."""
+        self._due = time.monotonic() + PATIENCE
         known = self._structure
         if known is None or not known.settled:
             known = self._structure = self._parse()
@@ -324,47 +250,67 @@ class Reader:
         return known
 
     def _parse(self) -> Structure:
-        """Copies the structure until a copy was complete and not changed meanwhile, RETRIES times more at most."""
-        retries = 0
+        """Copies the structure until a copy was complete and not changed meanwhile, RETRIES times more at most.
+
+        Large copies are not made again and again: that they were changed meanwhile is no accident, or for good.
+        """
+        retries = recopied = 0
         while True:
             head = self.prologue()
-            copy = self._copy(head.used)
+            copy = self._copy(head)
             unchanged = _same(head, self.prologue())
-            if unchanged and (not copy.has_all(head) or self._goes_on(len(copy.data))):
-                copy = self._copy(0)  # all of it, like the JDK's reader, which does not look at `used`
-                unchanged = _same(head, self.prologue())
             complete = copy.has_all(head)
             if complete and unchanged:
                 return Structure(copy, retries=retries, settled=True)
-            if retries == RETRIES:
+            recopied += len(copy.data)
+            if retries == RETRIES or recopied > RECOPIED:
                 if copy.error is not None:
                     raise self._named(copy.error)
                 # Nothing moves: then this is all there is, whatever the prologue counts. Or the owner adds
                 # without pause: then what it had added before the copy is all here.
                 if unchanged or complete:
                     return Structure(copy, retries=retries, settled=unchanged)
-                raise self._named(StructureError(f"the region changed in each of {RETRIES} copies: {self._path}"))
+                raise self._named(StructureError(f"the region changed in each of {retries + 1} copies: {self._path}"))
+            self._in_time()
             time.sleep(_PAUSES[retries])
             retries += 1
 
-    def _copy(self, used: int, start: int = 0) -> Copy:
-        """The first `used` bytes, or all where that is no sensible number."""
-        whole = self._whole()
-        data = self._read(0, used if _PROLOGUE_SIZE <= used <= whole else whole)
+    def _copy(self, head: Prologue, start: int = 0) -> Copy:
+        """A copy with all entries; like the JDK's reader, it does not believe that these end with the used part."""
+        whole = self._whole(head)
         try:
-            return Copy(data, start)
+            copy = Copy(self._used(head), start)
+            if not copy.ended and len(copy.data) < whole:
+                copy = Copy(self._read(0, whole), start)
         except FormatError as error:
             raise self._named(error) from None
+        if copy.error is not None and whole < self.mapping.size and len(copy.data) == whole:
+            copy.error = StructureError(f"the region's entries take more than {whole:,} bytes: {self._path}")
+        return copy
+
+    def _used(self, head: Prologue) -> bytes:
+        """What is said to be used, and the zero length behind it; or the FIRST bytes, where the entries end there."""
+        whole = self._whole(head)
+        end = min(head.used + ZERO_LENGTH, whole) if head.used >= PROLOGUE_SIZE else whole
+        if end > FIRST:
+            data = self._read(0, FIRST)
+            try:
+                native.find(data, head.entry_offset, head.big, ())
+            except FormatError:  # they go on
+                pass
+            else:
+                return data
+        return self._read(0, end)
 
     def _grown(self, known: Structure) -> Structure:
         """The structure after the prologue has changed."""
         head = self.prologue()
         if head.num_entries < known.prologue.num_entries or head.used < known.prologue.used:
             raise self._stale("was made anew")
-        if head.major != 2 or not known.rows or not _PROLOGUE_SIZE <= head.used <= self._whole():
+        if head.major != 2 or not known.rows or not PROLOGUE_SIZE <= head.used <= self._whole(head):
             return self._parse()
         last = known.rows[-1]
-        copy = self._copy(max(head.used, known.next_offset), last[0])
+        copy = self._copy(head, last[0])
         if copy.error is not None:
             return self._parse()
         if copy.rows[:1] != [last]:
@@ -375,24 +321,29 @@ class Reader:
         known.extend(copy)
         return known
 
-    def _goes_on(self, end: int) -> bool:
-        """Whether something stands behind the used part, where a zero length or nothing should end it."""
-        left = min(self._whole() - end, 4)
-        return left > 0 and (left < 4 or any(self._read(end, 4)))
-
-    def _whole(self) -> int:
-        return min(self.mapping.size, MAX_COPY)
+    def _whole(self, head: Prologue) -> int:
+        """How many bytes of the region are looked at."""
+        return min(self.mapping.size, MAX_COPY_1 if head.major == 1 else MAX_COPY)
 
     # -- bytes and errors
 
     def _head(self) -> bytes:
-        return self._read(0, min(_PROLOGUE_SIZE, self.mapping.size))
+        return self._read(0, min(PROLOGUE_SIZE, self.mapping.size))
 
     def _read(self, offset: int, length: int) -> bytes:
         try:
             return self.mapping.read(offset, length)
         except OSError:
             raise self._stale("was truncated") from None
+
+    def _in_time(self) -> None:
+        if time.monotonic() > self._due:
+            raise ReadTimeout(
+                f"The region cannot be read within {PATIENCE:.0f} s: {self._path}",
+                pid=self._pid,
+                path=self._path,
+                hint="its process changes it without pause, or has made it very large",
+            )
 
     def _stale(self, what: str) -> StaleRegion:
         return StaleRegion(
@@ -405,21 +356,10 @@ class Reader:
         return error
 
 
-def words(code: Literal["i", "q"], numbers: list[int]) -> memoryview:
-    """A writable row of int32 ("i") or int64 ("q"). Not an array.array: that module imports collections."""
-    return memoryview(bytearray(pack(f"={len(numbers)}{code}", *numbers))).cast(code)
-
-
-def swap(numbers: memoryview) -> None:
-    """Turns a row of int64 into the other byte order."""
-    for index, number in enumerate(unpack(f"{'<' if _BIG else '>'}{len(numbers)}q", numbers)):
-        numbers[index] = number
-
-
 def _clock_of(data: bytes, big: bool) -> int:
     """Where the clock of a vmscope's region is, in a copy of the region; 0: nowhere."""
-    start = data.find(_CLOCK.encode() + b"\0") - _ENTRY_HEADER_SIZE
-    if start < _PROLOGUE_SIZE or _OURS.encode() + b"\0" not in data:
+    start = data.find(CLOCK.encode() + b"\0") - _ENTRY_HEADER_SIZE
+    if start < PROLOGUE_SIZE or OURS.encode() + b"\0" not in data:
         return 0
     offset = start + int.from_bytes(data[start + 16 : start + 20], "big" if big else "little")
     return offset if offset % 8 == 0 and offset + 8 <= len(data) else 0
@@ -431,7 +371,3 @@ def _odd(raw: bytes, big: bool) -> bool:
 
 def _same(a: Prologue, b: Prologue) -> bool:
     return (a.used, a.num_entries, a.mod_time_stamp) == (b.used, b.num_entries, b.mod_time_stamp)
-
-
-def _text(raw: bytes) -> str:
-    return "" if len(raw) <= 1 else native.decode_text(raw.partition(b"\0")[0])

@@ -1,0 +1,6 @@
+/* The framing of the attach protocol, held against the twin. */
+#include "python.h"
+
+int vmscope_add_frames(PyObject *module);
+
+const Fuzzed fuzzed = {"frames", vmscope_add_frames};

@@ -1,0 +1,6 @@
+/* Reads and gathers of a file that changes its size, held against what it contains. */
+#include "python.h"
+
+int vmscope_add_mapping(PyObject *module);
+
+const Fuzzed fuzzed = {"mapping", vmscope_add_mapping};

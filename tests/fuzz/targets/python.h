@@ -1,0 +1,15 @@
+/* A part of the extension in an interpreter of the fuzzer's own; the other parts are their twins. */
+#ifndef VMSCOPE_FUZZ_PYTHON_H
+#define VMSCOPE_FUZZ_PYTHON_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+typedef struct {
+    const char *check; /* the function of tests/fuzz/checks.py that gets the part and the bytes */
+    int (*add)(PyObject *module);
+} Fuzzed;
+
+extern const Fuzzed fuzzed;
+
+#endif
