@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,42 @@ def test_a_start_connects_to_no_socket_but_its_own(
         with pytest.raises(BlockingIOError):
             server.accept()
         os.unlink(path)
+
+
+SAVE = """
+import sys, vmscope
+vmscope.start("-XX:PerfDataSaveFile=PATH")
+print("ready", flush=True)
+sys.stdin.readline()
+vmscope.stop()
+"""
+SECRET = "a file that nobody may change"
+
+
+@pytest.mark.parametrize("kind", ["link to a private folder", "folder"])
+def test_a_region_is_saved_to_the_folder_that_was_looked_at(
+    kind: str, implementation: str, intruder: Intruder, shared_folder: Path, tmp_path: Path
+) -> None:
+    """The path goes through the intruder's folder, which becomes another one before each step in turn."""
+    secret, mine, door = shared_folder / "secret", shared_folder / "mine", shared_folder / "door"
+    secret.write_text(SECRET)
+    assert intruder.put("folder", mine)
+    assert intruder.put("link", mine / "region", secret)
+    for step in count():
+        first = tmp_path if kind == "link to a private folder" else mine
+        assert intruder.put("link", door, first)
+        with Child(python_command(SAVE.replace("PATH", f"{door}/region"))) as child:
+            child.read_until(b"ready\n")
+            stepper = Stepper(child.pid)
+            child.send("")
+            steps = 0
+            for call in stepper:
+                if str(door) in call.path or call.path == "region":
+                    steps += 1
+                    if steps > step:
+                        assert intruder.put("link", door, mine if first == tmp_path else tmp_path)
+            assert child.process.wait() == 0
+        assert secret.read_text() == SECRET
+        if steps <= step:
+            break
+    assert step > 1

@@ -14,20 +14,29 @@
 
 #define STREAM_WAIT 1000 /* ms for the reader of a pipe to take some more */
 
-/* Whether others can put something under a name in the folder of this path, as in /tmp. */
+/* The folder of a path, which others could make another one between two looks at its name; where its own name begins. */
 static int
-is_shared_folder(const char *path)
+open_folder(const char *path, const char **name)
 {
     char folder[PATH_MAX];
     const char *end = strrchr(path, '/');
     size_t length = end == NULL ? 0 : (size_t)(end - path) + 1; /* with the slash */
-    struct stat status;
+    *name = path + length;
     if (length >= sizeof folder) {
-        return 1;
+        errno = ENAMETOOLONG;
+        return -1;
     }
-    memcpy(folder, end == NULL ? "." : path, end == NULL ? 1 : length);
-    folder[end == NULL ? 1 : length] = '\0';
-    return stat(folder, &status) < 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    return open(length == 0 ? "." : folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Whether others can put something under a name in this folder, as in /tmp. */
+static int
+is_shared(int folder)
+{
+    struct stat status;
+    return fstat(folder, &status) < 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
            (status.st_uid != 0 && status.st_uid != geteuid());
 }
 
@@ -79,17 +88,24 @@ write_image(Mirror *self, int fd, const struct stat *status)
 int
 vmscope_save_image(Mirror *self, const char *path)
 {
-    int shared = is_shared_folder(path), flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK; /* a pipe nobody reads: ENXIO */
-    int fd = open(path, shared ? flags | O_NOFOLLOW : flags, 0600);
-    if (fd < 0) {
+    const char *name;
+    int folder = open_folder(path, &name), flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
+    if (folder < 0) {
         return errno;
     }
     struct stat status;
+    int shared = is_shared(folder), error;
+    int fd = openat(folder, name, (shared ? flags | O_NOFOLLOW : flags) | O_NONBLOCK, 0600); /* a pipe nobody reads: ENXIO */
+    error = errno;
+    close(folder);
+    if (fd < 0) {
+        return error;
+    }
     sigset_t pipe_signal, before;
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    int error = fstat(fd, &status) < 0 ? errno : shared && !is_own(&status) ? EEXIST : 0;
+    error = fstat(fd, &status) < 0 ? errno : shared && !is_own(&status) ? EEXIST : 0;
     if (error == 0 && write_image(self, fd, &status) < 0) {
         error = errno;
     }
