@@ -480,8 +480,10 @@ class VirtualMachine:
     def _log(self, level: str, message: str, *arguments: object) -> None:
         """Logs where the program may have asked to see it; nobody else pays for it."""
         if "logging" in sys.modules and not self._silent and not self.autostarted:
-            from vmscope import log
-
+            try:
+                from vmscope import log
+            except ImportError:  # out of reach, as after chroot
+                return
             log.say(level, message, *arguments)
 
 
