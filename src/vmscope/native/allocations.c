@@ -24,7 +24,7 @@
 #include "allocator.h"
 #include "dispatch.h"
 
-_Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_dispatching, vmscope_late;
+VMSCOPE_THREAD_LOCAL int vmscope_dispatching, vmscope_late;
 
 #if PY_VERSION_HEX >= 0x030D0000 && !defined(Py_GIL_DISABLED)
 
@@ -87,7 +87,7 @@ static struct {
     Group *groups;
 } all;
 
-static _Thread_local __attribute__((tls_model("initial-exec"))) uint64_t asked; /* `served` at that time; plus one */
+static VMSCOPE_THREAD_LOCAL uint64_t asked; /* `served` at that time; plus one */
 
 static inline PyThreadState *
 own_state(void)

@@ -7,7 +7,7 @@
 
 #if PY_VERSION_HEX >= 0x030D0000 && !defined(Py_GIL_DISABLED)
 
-_Thread_local __attribute__((tls_model("initial-exec"))) Given vmscope_given;
+VMSCOPE_THREAD_LOCAL Given vmscope_given;
 
 static PyMemAllocatorEx below;
 static void (*tell)(void *);

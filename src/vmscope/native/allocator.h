@@ -9,7 +9,7 @@ typedef struct {
     size_t size;
 } Given;
 
-extern _Thread_local __attribute__((tls_model("initial-exec"))) Given vmscope_given;
+extern VMSCOPE_THREAD_LOCAL Given vmscope_given;
 
 /* `gone` is called with each piece of memory before it is taken back or moved. 1: it was to be so before, but somebody
  * took us out meanwhile. */

@@ -15,6 +15,15 @@
 #define VMSCOPE_GLIBC(major, minor) 0
 #endif
 
+/* A variable that each thread has of its own. glibc keeps room for those of a few libraries that are loaded later, where
+ * no call is needed to find it, nor memory, as in a signal's handler; musl loads no library that asks for that, and needs
+ * no memory either. */
+#ifdef __GLIBC__
+#define VMSCOPE_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+#else
+#define VMSCOPE_THREAD_LOCAL _Thread_local
+#endif
+
 /* An int so small that its value stands in its head: all that most updates are given. */
 #if PY_VERSION_HEX >= 0x030C0000
 #define VMSCOPE_IS_COMPACT(number) PyUnstable_Long_IsCompact((PyLongObject *)(number))

@@ -28,7 +28,7 @@ typedef struct {
 
 static Code codes[MOST];
 /* The file's name of the library that this thread opens: its constructors run before it is known where its code is. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) const char *opening;
+static VMSCOPE_THREAD_LOCAL const char *opening;
 
 /* -- when an agent is loaded ------------------------------------------------------------------------- */
 

@@ -50,7 +50,7 @@ typedef struct {
     PyObject *thread; /* NULL: this thread state has ended, and sends nothing any more */
 } Seat;
 
-static _Thread_local __attribute__((tls_model("initial-exec"))) Seat seat;
+static VMSCOPE_THREAD_LOCAL Seat seat;
 
 #if PY_VERSION_HEX >= 0x030D0000
 #define LOCKED(self) Py_BEGIN_CRITICAL_SECTION(self)

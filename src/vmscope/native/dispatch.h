@@ -10,7 +10,7 @@
 
 /* New objects (allocations.c): within how many dispatches this thread is, that no trace function of CPython's hides; what
  * it makes there is not told. And whether the time to tell of others came then, or while it was being traced. */
-extern _Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_dispatching, vmscope_late;
+extern VMSCOPE_THREAD_LOCAL int vmscope_dispatching, vmscope_late;
 void vmscope_ask_late(void);
 
 /* What traced this thread is over, or about to be. */

@@ -13,7 +13,7 @@ typedef struct {
 } ImportTimer;
 
 /* Imports under way on this thread, one within the other. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) int depth;
+static VMSCOPE_THREAD_LOCAL int depth;
 
 static PyObject *
 timed_call(PyObject *object, PyObject *const *args, size_t nargs, PyObject *names)

@@ -5,11 +5,10 @@
  * a SIGBUS handler is installed that jumps back to the guard of its own thread, if the fault lies in
  * the mapping that this thread is reading. Any other SIGBUS goes to whoever had it before.
  */
-#define PY_SSIZE_T_CLEAN
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <Python.h>
+#include "compat.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +34,7 @@ typedef struct {
 } Guard;
 
 /* initial-exec: the handler must not be the first to touch it, as that could call malloc. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) Guard *volatile current_guard;
+static VMSCOPE_THREAD_LOCAL Guard *volatile current_guard;
 
 static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned handler_users;           /* under handler_lock */

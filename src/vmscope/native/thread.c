@@ -39,7 +39,7 @@ static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int64_t own_cpu;
 _Atomic int64_t vmscope_own_states;
 
-_Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_on_own_thread;
+VMSCOPE_THREAD_LOCAL int vmscope_on_own_thread;
 
 int64_t
 vmscope_clock(clockid_t clock)

@@ -65,7 +65,7 @@ int64_t vmscope_own_cpu(void);
 extern _Atomic int64_t vmscope_own_states;
 
 /* True on such a thread; a signal handler may read it. */
-extern _Thread_local __attribute__((tls_model("initial-exec"))) int vmscope_on_own_thread;
+extern VMSCOPE_THREAD_LOCAL int vmscope_on_own_thread;
 
 /* Whether any thread imports a module just now. In a child that is forked meanwhile whoever imports it waits for ever.
  * A heap dump does not let go of the GIL: so this waits for its end, as the whole program does. (imports.c) */

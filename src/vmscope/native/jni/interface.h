@@ -67,7 +67,7 @@ typedef struct Native {
     struct Native *next; /* of those whose threads have ended */
 } Native;
 
-extern _Thread_local __attribute__((tls_model("initial-exec"))) Native *jni_here;
+extern VMSCOPE_THREAD_LOCAL Native *jni_here;
 extern PyInterpreterState *jni_interpreter; /* the main one, which has loaded all this */
 Native *jni_new_native(void);
 

@@ -57,7 +57,7 @@ static pid_t *interrupted;
 static uint32_t interrupted_room;
 
 static _Atomic uint64_t last_self;
-static _Thread_local __attribute__((tls_model("initial-exec"))) uint64_t self_number;
+static VMSCOPE_THREAD_LOCAL uint64_t self_number;
 
 /* The calling thread: a number that no other ever gets. */
 static inline uint64_t

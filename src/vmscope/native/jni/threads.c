@@ -6,7 +6,7 @@
 
 #define NATIVE_MAGIC UINT64_C(0x766d73636f70654e)
 
-_Thread_local __attribute__((tls_model("initial-exec"))) Native *jni_here;
+VMSCOPE_THREAD_LOCAL Native *jni_here;
 PyInterpreterState *jni_interpreter;
 static pthread_key_t ending;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
