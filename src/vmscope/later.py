@@ -29,13 +29,18 @@ _register: Callable[..., object]  # os.register_at_fork, while `_note` stands in
 _multiprocessing: object = None  # the module that we have told
 
 
-def call(callback: Callable[[], object]) -> None:
+def call(callback: Callable[[], object], *, listens: bool = True) -> None:
     """Calls it in 20 ms; in a child that is forked before that, 20 ms after the fork.
+
+    `listens`: it opens a listener, one descriptor of which is the program's. That is made now, when nothing else of a
+    program with one thread opens or closes any.
 
     OSError where no thread can be started, RuntimeError in a sub-interpreter.
     """
     global _waiting
     _waiting = callback
+    if listens:
+        native.prepare_listener()
     try:
         native.call_later(_DELAY, _run)
     except BaseException:

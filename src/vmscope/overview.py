@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EADDRINUSE
+from errno import EADDRINUSE, EINPROGRESS, ENOENT
 from os import strerror
 
 from vmscope import native
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
         region: Region | None
         reason: str
         problems: list[str]
-        attach_path: str | None
+        listener: native.Listener | None
+        socket_path: str
         attach_reason: str
         flags: Flags
 
@@ -51,8 +52,7 @@ class Status:
         self.running = vm.running
         self.path = None if region is None or region.file is None else region.file.path
         self.reason = printable(vm.reason)
-        self.attach_path = vm.attach_path
-        self.attach_reason = printable(vm.attach_reason)
+        self.attach_path, self.attach_reason = _attachable(vm)
         self.capacity = 0 if region is None else region.capacity
         self.used = 0 if region is None else region.mirror.used
         self.overflow = 0 if region is None else region.mirror.overflow
@@ -79,10 +79,22 @@ def _problems(vm: VirtualMachine) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _attachable(vm: VirtualMachine) -> tuple[str | None, str]:
+    """The socket's path, or None and why no client can connect to it now."""
+    error = 0 if vm.listener is None else vm.listener.check()
+    if error:
+        return None, why_no_socket(OSError(error, strerror(error)), vm.socket_path)
+    return (None, printable(vm.attach_reason)) if vm.listener is None else (vm.socket_path, "")
+
+
 def why_no_socket(error: Exception, path: str) -> str:
-    """What `attach_reason` says where the listener could not be opened with this error."""
+    """What `attach_reason` says where the listener is not open because of this error."""
     if not isinstance(error, OSError):
         return str(error) or "no memory for the listener"
     if error.errno == EADDRINUSE:
         return f"{path} is in use by another VM of the same pid, as in a container that shares the folder"
+    if error.errno == ENOENT:
+        return f"{path} was closed, removed or replaced: it is being made anew"
+    if error.errno == EINPROGRESS:
+        return f"{path} is being made"
     return f"cannot make {path}: {error.strerror}"

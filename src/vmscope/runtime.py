@@ -45,7 +45,7 @@ class VirtualMachine:
         self._parents: Region | None = None  # in a forked child, until it makes its own
         self.reason = self.attach_reason = "vmscope.start() was not called"
         self.listener: native.Listener | None = None
-        self.attach_path: str | None = None
+        self.socket_path = ""
         self.flags: Flags = vm_flags.Flags()
         self._inherited = 0  # how many agents of the environment's have been loaded
         self._armed = False
@@ -80,8 +80,7 @@ class VirtualMachine:
         try:
             self._folder = _current_folder()
             self._start(command)
-            if self.listener is not None:
-                self.listener.settle()
+            self._settle()
         except BaseException:
             self._stop()
             raise
@@ -222,22 +221,31 @@ class VirtualMachine:
         if sys.platform == "win32":
             self.attach_reason = "clients cannot attach on Windows: no named pipe is served"
             return
-        path = f"/tmp/.java_pid{os.getpid()}"  # whatever TMPDIR says: the JDK's tools look nowhere else
-        listener = native.Listener(_serve)
+        self.socket_path = path = f"/tmp/.java_pid{os.getpid()}"  # TMPDIR or not: the JDK's tools look nowhere else
+        self.listener = native.Listener(_serve)
         try:
-            listener.open(os.fsencode(path), os.fsencode(f"{path}.tmp"))
+            self.listener.open(os.fsencode(path), os.fsencode(f"{path}.tmp"))
         except (OSError, MemoryError, RuntimeError) as error:
-            from vmscope.overview import why_no_socket
+            self._refuse(error)
 
-            self.attach_reason = why_no_socket(error, path)
-            self._log("debug", "no socket to attach to: %s", self.attach_reason)
-            return
-        self.listener, self.attach_path = listener, path
-        if not self.flags.on("ReduceSignalUsage"):
-            native.take_attach_signal()
+    def _settle(self) -> None:
+        """Waits until clients can connect, or notes why they cannot."""
+        try:
+            if self.listener is not None:
+                self.listener.settle()
+                if not self.flags.on("ReduceSignalUsage"):
+                    native.take_attach_signal()
+        except OSError as error:
+            self._refuse(error)
+
+    def _refuse(self, error: Exception) -> None:
+        from vmscope.overview import why_no_socket
+
+        self.listener, self.attach_reason = None, why_no_socket(error, self.socket_path)
+        self._log("debug", "no socket to attach to: %s", self.attach_reason)
 
     def _stop_listening(self, *, last: bool, unlink: bool) -> None:
-        listener, self.listener, self.attach_path = self.listener, None, None
+        listener, self.listener = self.listener, None
         if listener is not None:
             self.attach_reason = "vmscope.stop() was called"
             if not last:
@@ -255,6 +263,7 @@ class VirtualMachine:
     def _open(self, region: Region) -> None:
         """Fills the region, and lets others see it and what becomes of it."""
         assert self._standard is not None
+        self._settle()
         self._standard.set_attachable(self.listener is not None)
         self._standard.set_problem(self.problems[0] if self.problems else "")
         self._standard.stamp()
@@ -330,7 +339,7 @@ class VirtualMachine:
         """The end of the process: its agents are told, then the region goes."""
         try:
             # A command may be importing it at this moment, and then it is half there.
-            getattr(sys.modules.get("vmscope.tool.host"), "end", _nothing)()
+            getattr(sys.modules.get("vmscope.tool.host"), "end", int)()
         except Exception as error:
             self._log("error", "the agents could not be told of the end: %s", error)
         finally:
@@ -424,8 +433,7 @@ class VirtualMachine:
                     self._arm(region)
                     if region.file is not None:
                         self._start_mirror(region)
-                    if self.listener is not None:
-                        self.listener.settle()
+                    self._settle()
             finally:
                 self._lock.release()
 
@@ -436,7 +444,7 @@ class VirtualMachine:
         self._parents, self.region = self.region, None
         if self._parents is not None and self._parents.file is not None:
             self._parents.file.abandon()
-        self.listener = self.attach_path = None
+        self.listener = None
         if not self.running:
             return
         if self._standard is not None:
@@ -448,7 +456,7 @@ class VirtualMachine:
             self.reason = "a forked child: its region appears a moment after the fork"
         self.attach_reason = "a forked child: its socket appears a moment after the fork"
         try:
-            later.call(self._open_child)
+            later.call(self._open_child, listens=not self.flags.on("DisableAttachMechanism"))
         except OSError as error:
             self.reason = f"no thread can be started to make the region: {error.strerror}"
             self.attach_reason = f"no thread can be started to make the socket: {error.strerror}"
@@ -465,8 +473,7 @@ class VirtualMachine:
                     region = self._make_region()
                     if region is not None:
                         self._open(region)
-                if self.listener is not None:
-                    self.listener.settle()
+                self._settle()
             finally:
                 self._silent = silent
                 self._lock.release()
@@ -492,10 +499,6 @@ def _current_folder() -> str:
         return os.getcwd()
     except OSError:  # it was removed, or may not be looked at
         return ""
-
-
-def _nothing() -> None:
-    pass
 
 
 def _serve(call: native.Call) -> Iterator[None]:

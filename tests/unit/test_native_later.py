@@ -173,5 +173,5 @@ def test_the_program_sees_no_descriptor_of_it_and_it_says_nothing(
     os.close(r)
     go.set()
     assert native.cancel_call()
-    assert opened == [4]
+    assert opened == [3]
     assert capfd.readouterr() == ("", "")

@@ -583,6 +583,7 @@ def test_it_opens_again(form: Any, tmp_path: Path) -> None:
         assert serving.ask() == REPLY
         assert serving.listener.close(SECOND)
     serving.listener.open(os.fsencode(serving.path), os.fsencode(tmp_path / "socket.tmp"))
+    serving.listener.settle()
     assert serving.ask() == REPLY
     assert serving.listener.close(SECOND)
 

@@ -44,6 +44,8 @@ _SO_PASSRIGHTS = 83
 _LONGEST_MESSAGE = 1 << 16
 
 _FIRST_NAP, _LONGEST_NAP = 0.0005, 0.02
+_INCOMPLETE = "its answer, if any, is not complete"
+_MAY_ATTACH = "where it has privileges that its user and group do not have, root alone may ask it"
 
 
 class Reply:
@@ -69,12 +71,12 @@ class Reply:
         return text
 
     def _read_status(self) -> int:
-        line, newline, self._rest = self._read_line(self._rest or self._receive(), _LONGEST_STATUS)
+        line, newline, self._rest = self._read_line(self._rest or self._receive(_MAY_ATTACH), _LONGEST_STATUS)
         digits = line[1:] if line.startswith(b"-") else line
         if digits.isdigit() and len(line) <= _LONGEST_STATUS:
             return int(line)
         if not line and not newline:
-            raise self._client.ended("closed the connection without an answer")
+            raise self._client.ended("closed the connection without an answer", _MAY_ATTACH)
         raise self._nonsense(line)
 
     def _read_line(self, text: bytes, longest: int) -> tuple[bytes, bytes, bytes]:
@@ -97,13 +99,13 @@ class Reply:
             hint="something else has its socket",
         )
 
-    def _receive(self) -> bytes:
+    def _receive(self, hint: str = _INCOMPLETE) -> bytes:
         try:
             return self._socket.recv(_PIECE)
         except TimeoutError:
             raise self._client.silent() from None
         except OSError as error:
-            raise self._client.ended(f"broke the connection: {error.strerror}") from None
+            raise self._client.ended(f"broke the connection: {error.strerror}", hint) from None
 
     def __iter__(self) -> Iterator[bytes]:
         """The body, piece by piece. Raises AttachTimeout after a silence, AttachError when the process goes away."""
@@ -237,11 +239,11 @@ class Client:
             hint="--timeout=SECONDS waits longer",
         )
 
-    def ended(self, what: str) -> AttachError:
+    def ended(self, what: str, hint: str = _INCOMPLETE) -> AttachError:
         """The process did `what` before its answer was whole."""
         if not self.target.alive:
             what = "ended while it was asked"
-        return AttachError(f"process {self.pid} {what}", pid=self.pid, hint="its answer, if any, is not complete")
+        return AttachError(f"process {self.pid} {what}", pid=self.pid, hint=hint)
 
     def close(self) -> None:
         if self._ready is not None:

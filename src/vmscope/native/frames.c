@@ -2,6 +2,7 @@
  *
  * Version 1: "1", the operation and three arguments, each with its NUL. Version 2: "2", the number of bytes that
  * follow, and in these the operation and any number of arguments. */
+#define _GNU_SOURCE
 #include "listener.h"
 
 #include <string.h>

@@ -23,6 +23,16 @@ vmscope_handshake_asked(void)
     return atomic_exchange(&asked, 0);
 }
 
+void
+vmscope_ask_for_socket(void)
+{
+    atomic_store(&asked, 1);
+    pid_t thread = atomic_load(&vmscope_handshake_thread);
+    if (thread != 0) { /* else it is about to start, and will look */
+        (void)syscall(SYS_tgkill, getpid(), thread, VMSCOPE_WAKE_SIGNAL);
+    }
+}
+
 /* Appends the number; snprintf is not for signal handlers. */
 static void
 append_number(char *text, pid_t number)
@@ -65,11 +75,7 @@ on_quit(int signum)
     int saved_errno = errno;
     if (has_request("") || has_request("/tmp/")) {
         atomic_store(&last_asked, vmscope_now());
-        atomic_store(&asked, 1);
-        pid_t thread = atomic_load(&vmscope_handshake_thread);
-        if (thread != 0) { /* else it is about to start, and will look */
-            (void)syscall(SYS_tgkill, getpid(), thread, VMSCOPE_WAKE_SIGNAL);
-        }
+        vmscope_ask_for_socket();
     } else if (!is_echo()) {
         vmscope_end_region();
         vmscope_unlink_socket();

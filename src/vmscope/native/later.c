@@ -1,6 +1,7 @@
 /* One call, a moment from now, on a thread of our own: what a process does that wants to be visible and
  * must not pay for it before it has lived for a while. */
 #define _GNU_SOURCE
+#include "handover.h"
 #include "thread.h"
 
 #include <fcntl.h>
@@ -22,10 +23,10 @@ static int
 unshare_descriptors(void)
 {
 #ifdef SYS_close_range
-    if (syscall(SYS_close_range, 3U, ~0U, 2U) != 0) { /* 2: CLOSE_RANGE_UNSHARE */
+    if (!vmscope_handover_unshare()) {
         return 0;
     }
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int null = open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3 && null >= 0; fd++) {
         (void)dup2(null, fd);
     }
@@ -142,6 +143,13 @@ cancel(PyObject *Py_UNUSED(module), PyObject *args)
     return PyBool_FromLong(ended);
 }
 
+static PyObject *
+prepare_listener(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    (void)vmscope_handover_prepare();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"call_later", call_later, METH_VARARGS,
      "call_later(delay, callback): calls it once, on a thread of our own, in so many ns; not in a forked child. Takes the\n"
@@ -149,6 +157,8 @@ static PyMethodDef functions[] = {
     {"cancel_call", cancel, METH_VARARGS,
      "cancel_call(wait=True): no call comes any more; one under way is waited for. False if that took too long.\n"
      "With wait=False, for the end of the process, a thread that only sleeps is not waited for."},
+    {"prepare_listener", prepare_listener, METH_NOARGS,
+     "Makes the one descriptor of a Listener that the program's table has: for a call to come, which has no such table."},
     {NULL},
 };
 

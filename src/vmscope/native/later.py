@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["call_later", "cancel_call"]
+__all__ = ["call_later", "cancel_call", "prepare_listener"]
 
 _TIMEOUT = 1_000_000_000  # ns: a fork in the middle of the call would copy half of what it does
 
@@ -53,6 +53,10 @@ def call_later(delay: int, callback: Callable[[], object], /) -> None:
         raise RuntimeError("an earlier call is still under way")
     _last = _Later(delay, callback)
     _last._activate()
+
+
+def prepare_listener() -> None:
+    """Nothing: the twin's descriptors are all the program's."""
 
 
 def cancel_call(wait: bool = True, /) -> bool:

@@ -3,10 +3,12 @@
  *
  * The talker (talker.c) has a descriptor table of its own, with the socket and the connections: the program neither
  * sees nor closes them, and no child inherits them. The servant (listener.c) has the program's table, as what it runs
- * may be the program's code, or free its objects. They meet in the connections, under the listener's mutex. */
+ * may be the program's code, or free its objects. They meet in the connections, under the listener's mutex. Around a fork
+ * both end, and the sockets are in flight (handover.c). */
 #ifndef VMSCOPE_LISTENER_H
 #define VMSCOPE_LISTENER_H
 
+#include "handover.h"
 #include "thread.h"
 
 #include <limits.h>
@@ -32,6 +34,12 @@ typedef enum { FRAME_INCOMPLETE, FRAME_WHOLE, FRAME_VERSION, FRAME_MALFORMED } F
  * strings, each with its NUL, begin and end. */
 Frame vmscope_frame(const char *bytes, size_t length, int *version, size_t *begin, size_t *end);
 
+/* -- credentials.c -------------------------------------------------------------------------------- */
+
+/* Whether a client with these effective ids may have this process do what it asks for, by the ids and the privileges that
+ * the process has now. */
+int vmscope_may_attach(uid_t uid, gid_t gid);
+
 /* -- the connections ------------------------------------------------------------------------------ */
 
 typedef enum {
@@ -44,10 +52,9 @@ typedef enum {
 
 typedef struct {
     Stage stage;
-    int fd;
-    uint64_t serial; /* of the connection; of the waiting ones: of its request */
-    pid_t pid;
-    uid_t uid;
+    Socket socket;
+    struct ucred client; /* as the kernel knew it when it connected */
+    uint64_t serial;     /* of the connection; of the waiting ones: of its request */
     int64_t since; /* when the client has last done what was its turn */
     int gone;      /* the client has hung up, or takes too long */
     int begun;     /* the reply is */
@@ -72,31 +79,29 @@ typedef struct {
     int serving;   /* commands that are under way */
     int last;      /* the place of the one that has had its turn */
     int closed;
-    int ready;    /* the talker has a table of its own, or has done without */
-    int unsettled; /* the start does not wait for that */
+    int error; /* why the socket is not open, an errno; EINPROGRESS: it is being opened; 0: it is open */
 
-    int64_t sweep_at; /* when that is due; 0: it is done */
-
-    int fd; /* the socket; -1: none. As those of the connections, in the table of the talker while it runs */
+    Socket socket; /* as those of the connections: numbers of the talker's table, or of the last one's */
     int shared_files; /* this kernel gives a thread no table of its own */
-    int held[1 + MAX_CONNECTIONS], held_count; /* the same descriptors, where the program's table has them for a moment */
-    struct sockaddr_un hatch; /* to where the talker hands them before it ends for a fork */
-    socklen_t hatch_length;   /* 0: there is none */
-    int hatch_fd;
-    ino_t inode; /* of the socket that travels */
+
+    int wake_fd;          /* the talker's own, as what follows */
+    int64_t accept_after; /* CLOCK_MONOTONIC, ns */
+    int64_t open_after;   /* the same, of a socket that could not be opened */
+    int64_t sweep_at;     /* when that is due; 0: it is done */
 } Listener;
+
+/* -- socket.c ------------------------------------------------------------------------------------- */
 
 /* Makes the socket of this process in the calling thread's table; its descriptor, or -1 with errno. */
 int vmscope_open_socket(void);
-
-/* The mutex and its condition, as new. */
-void vmscope_init_lock(Listener *self);
 
 /* True where the name is gone, or another's. */
 int vmscope_has_lost_socket(void);
 
 /* Where the socket is to be, and under which name it is made, ending with NUL; false where one is too long. */
 int vmscope_name_socket(const char *path, const char *temporary);
+
+const char *vmscope_socket_path(void);
 
 /* The folder that it is in. */
 void vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)]);
@@ -106,14 +111,35 @@ void vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)]);
 /* Unlinks what killed VMs of this user have left in the folder, unless the thread is told to end. */
 void vmscope_sweep(const char *folder, Thread *self);
 
+/* -- call.c --------------------------------------------------------------------------------------- */
+
+void vmscope_kick(Thread *thread);
+
+/* With the mutex held: queues as much as there is room for; how much that is, or -1: no memory. */
+Py_ssize_t vmscope_append(Listener *self, Connection *connection, const char *bytes, size_t length);
+
+/* What is asked for on a connection, as an object; NULL with an exception set. */
+PyObject *vmscope_make_call(Listener *self, Connection *connection);
+
+/* Tells the client what was raised before anything could answer it, as where a module cannot be imported. */
+void vmscope_answer_failure(PyObject *call);
+
+int vmscope_add_call(PyObject *module);
+
+/* -- listener.c ----------------------------------------------------------------------------------- */
+
+/* The mutex and its condition, as new. */
+void vmscope_init_lock(Listener *self);
+
 /* -- talker.c ------------------------------------------------------------------------------------- */
 
 void vmscope_talk(PyObject *listener);
 
-/* Waits until the talker has the descriptors, and closes them in the caller's table. */
-void vmscope_settle(Listener *self);
+/* Before each start: what was handed over, and is there no longer, is lost. */
+void vmscope_prepare_talker(PyObject *listener);
 
-extern const ThreadHooks vmscope_talker_hooks;
+/* In a forked child: what it has of the talker's goes, and nobody is told, for the parent has it too. */
+void vmscope_forget_talker(PyObject *listener);
 
 /* With the mutex held: the request and the reply are done with; the descriptor is closed by the talker alone. */
 void vmscope_forget_connection(Listener *self, Connection *connection);
@@ -129,7 +155,10 @@ void vmscope_reclaim(Listener *self, int64_t now);
 /* Which thread SIGQUIT wakes when a client asks for the socket; 0: none. */
 extern _Atomic pid_t vmscope_handshake_thread;
 
-/* True once after a client has asked. */
+/* Has the talker see to it that the socket is there, under its name. */
+void vmscope_ask_for_socket(void);
+
+/* True once after somebody has asked. */
 int vmscope_handshake_asked(void);
 
 #endif

@@ -6,13 +6,14 @@ others wait; and SIGQUIT is left alone, as a handler in Python would be seen, an
 
 from __future__ import annotations
 
-import _socket
+import errno
 import os
 from select import POLLERR, POLLHUP, POLLIN, POLLOUT, poll
 from time import monotonic_ns
 
 from vmscope.native import fatal, frames, sockets
-from vmscope.native.thread import Thread
+from vmscope.native.credentials import may_attach
+from vmscope.native.thread import Thread, resume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ _ARRIVAL_TIMEOUT = 10 * _SECOND  # for a request to arrive,
 _ARRIVAL_LEAST = _SECOND  # of which it gets so many while others wait for its place
 _SWEEP_DELAY = 250_000_000  # ns from the start until sockets are looked for that others left
 _READING_TIMEOUT = 10 * _SECOND  # without a byte read by the client; then it loses what others need
+_DEAF = 50_000_000  # ns at most that the thread waits for where nobody can wake it
+_BREATH = _SECOND  # after the program has closed the socket, as it may be in the middle of closing all that there is
+_RETRY = 10 * _SECOND  # after the socket could not be opened
+_DENIED = b"-1\nPermission denied: the process has changed its user, or its privileges, since the client connected\n"
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _REFUSALS = {
     frames.BAD_VERSION: b"101\nprotocol versions 1 and 2 are known here\n",
     frames.MALFORMED: b"-1\nmalformed request\n",
@@ -45,10 +51,9 @@ _parents: list[object] = []  # in a forked child: commands under way, whose clea
 class _Connection:
     """A client: its request as it arrives, then what is left to send of the reply."""
 
-    def __init__(self, socket: _socket.socket, pid: int, uid: int) -> None:
+    def __init__(self, socket: sockets.Socket, client: tuple[int, int, int]) -> None:
         self.socket = socket
-        self.pid = pid
-        self.uid = uid
+        self.pid, self.uid, self.gid = client
         self.since = monotonic_ns()  # when the client has last done what was its turn
         self.request = b""
         self.reply = bytearray()
@@ -59,6 +64,7 @@ class _Connection:
 
     def transmit(self) -> None:
         """Sends what goes."""
+        self.gone |= not self.socket.is_there()
         while self.reply and not self.gone:
             try:
                 sent = self.socket.send(self.reply[:_PIECE])
@@ -73,14 +79,8 @@ class _Connection:
             self.since = monotonic_ns()
 
     def close(self) -> None:
-        """The end. Unread input would take the reply from the client, as a reset of the connection."""
         self.gone = True
-        try:
-            self.socket.shutdown(1)
-            self.socket.recv(_PIECE)
-        except OSError:
-            pass
-        self.socket.close()
+        self.socket.finish()
 
 
 class Call:
@@ -130,14 +130,17 @@ class Listener(Thread):
     def __init__(self, serve: Callable[[Call], object]) -> None:
         super().__init__()
         self._serve = serve
-        self._path = b""
+        self._path = self._temporary = b""
         self._inode = (0, 0)
         self._owner = 0
         self._sweep_at = 0
-        self._socket: _socket.socket | None = None
+        self._socket: sockets.Socket | None = None
+        self._open_after = 0  # monotonic ns, where there is none
+        self._open_error = 0  # errno of the last time
+        self._accept_after = 0  # the same, where the system has no descriptor left
+        self._asked = False  # to see to it that the socket is there, under its name
         self._connections: list[_Connection] = []
-        self._wakes: tuple[_socket.socket, _socket.socket] | None = None
-        self._inodes: list[tuple[_socket.socket, int]] = []  # of the descriptors that the program may have closed
+        self._wakes: tuple[sockets.Socket, sockets.Socket] | None = None
         self.closed = True
 
     @property
@@ -149,15 +152,10 @@ class Listener(Thread):
         """Makes the socket and starts to serve it. OSError where that cannot be."""
         if not self.closed:
             raise RuntimeError("the listener is open")
-        self._path = path
-        self._socket, self._inode = sockets.bind(path, temporary, _BACKLOG)
-        self._owner = os.getpid()
+        self._path, self._temporary = path, temporary
+        self._open_socket()
         self._sweep_at = monotonic_ns() + _SWEEP_DELAY
-        self._wakes = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        own = (self._socket, *self._wakes)
-        self._inodes = [(each, os.fstat(each.fileno()).st_ino) for each in own]
-        for each in own:
-            each.setblocking(False)
+        self._wakes = sockets.pair()
         self.closed = False
         fatal.unlink_socket = self._unlink
         try:
@@ -167,8 +165,24 @@ class Listener(Thread):
             self._unlink()
             raise
 
+    def _open_socket(self) -> None:
+        self._socket, self._inode = sockets.bind(self._path, self._temporary, _BACKLOG)
+        self._owner = os.getpid()
+
     def settle(self) -> None:
-        """Nothing: the descriptors are the program's."""
+        """Nothing: it is open."""
+
+    def check(self) -> int:
+        """0, or the errno for which no client can connect now; what can be done about it is done at once."""
+        error = self.error or self._open_error
+        if self.error:
+            resume()
+        if not error and not (self._socket and self._socket.is_there() and sockets.is_named(self._path, self._inode)):
+            error = errno.ENOENT
+        if error:
+            self._asked = True
+            self._kick()
+        return error
 
     def close(self, timeout: int, last: bool = False, unlink: bool = True, /) -> bool:
         """Takes the socket away; False where a command has not ended in so many ns."""
@@ -180,24 +194,17 @@ class Listener(Thread):
         return self._deactivate(timeout)
 
     def _unlink(self) -> None:
-        try:
-            found = os.lstat(self._path)
-        except OSError:
-            return
-        if self._owner == os.getpid() and (found.st_dev, found.st_ino) == self._inode:
+        if self._owner == os.getpid() and sockets.is_named(self._path, self._inode):
             sockets.remove(self._path)
 
     def _discard(self) -> None:
         for connection in self._connections:
             _abandon(connection)
             connection.close()
-        self._connections = []
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-        wakes, self._wakes = self._wakes, None
-        for wake in wakes or ():
-            wake.close()
+        for each in (self._socket, *(self._wakes or ())):
+            if each is not None:
+                each.close()
+        self._connections, self._socket, self._wakes = [], None, None
 
     def _forked(self) -> None:
         """In a forked child: what it has of all this goes, and nobody is told, for the parent has it too."""
@@ -214,42 +221,54 @@ class Listener(Thread):
 
     def _kick(self) -> None:
         super()._kick()
-        if self._wakes is not None and self._is_whole():
+        if self._wakes is not None and self._wakes[1].is_there():
             try:
                 self._wakes[1].send(b"\0")
-            except BlockingIOError:  # it is full of these
+            except OSError:  # it is full of these, or the program has closed the other one
                 pass
 
-    def _is_whole(self) -> bool:
-        """False: the program has closed what it did not open, and may have something else there."""
-        try:
-            return all(os.fstat(each.fileno()).st_ino == inode for each, inode in self._inodes)
-        except OSError:
-            return False
-
     def _run(self) -> None:
+        self.error = 0
         while not self._stopping:
-            if not self._is_whole():
-                self._give_up()
-                return
             self._turn()
             self._account()
         if self.closed:
             self._discard()
 
-    def _give_up(self) -> None:
-        self.closed = True
-        self._unlink()
-        for each, _ in self._inodes:
-            each.detach()
-        self._finished = True
-        self._socket = self._wakes = None
+    def _find_closed(self, now: int) -> None:
+        """What the program has closed, which may have something else there, is forgotten."""
+        if self._socket is not None and not self._socket.is_there():
+            self._lose_socket(now + _BREATH)
+        if self._wakes is not None and not all(wake.is_there() for wake in self._wakes):
+            for wake in self._wakes:
+                wake.close()
+            self._wakes, self._open_after = None, max(self._open_after, now + _BREATH)
+        for connection in [each for each in self._connections if not each.socket.is_there()]:
+            self._drop(connection)
+
+    def _keep_open(self, now: int) -> None:
+        """Where there is no socket, or not under its name; and what wakes the thread."""
+        asked, self._asked = self._asked, False
+        if asked and not sockets.is_named(self._path, self._inode):
+            self._lose_socket(0)
+        if not asked and now < self._open_after:
+            return
+        try:
+            if self._wakes is None:
+                self._wakes = sockets.pair()
+            if self._socket is None:
+                self._open_socket()
+            self._open_error = 0
+        except OSError as error:
+            self._open_error, self._open_after = error.errno or errno.EIO, now + _RETRY
 
     def _turn(self) -> None:
         now = monotonic_ns()
+        self._find_closed(now)
+        self._keep_open(now)
         for connection in [each for each in self._connections if _is_late(each, now)]:
             self._drop(connection)
-        place_in = self._find_place(now)
+        place_in = max(self._find_place(now), self._accept_after - now)
         arriving = [each for each in self._connections if not each.served and each.steps is None]
         waits = [_ARRIVAL_TIMEOUT - (now - each.since) for each in arriving]
         if self._sweep_at and now >= self._sweep_at:
@@ -258,22 +277,24 @@ class Listener(Thread):
         elif self._sweep_at:
             waits.append(self._sweep_at - now)
         polled = poll()
-        assert self._wakes is not None
-        polled.register(self._wakes[0], POLLIN)
-        if self._socket is not None:
-            if place_in <= 0:
-                polled.register(self._socket.fileno(), POLLIN)
-            else:
-                waits.append(place_in)
+        if self._wakes is not None:
+            polled.register(self._wakes[0], POLLIN)
+        else:
+            waits.append(_DEAF)
+        if self._socket is None:
+            waits.append(self._open_after - now)
+        elif place_in <= 0:
+            polled.register(self._socket.fileno(), POLLIN)
+        else:
+            waits.append(place_in)
         for connection in self._connections:
             if connection.steps is None:
                 polled.register(connection.socket.fileno(), POLLOUT if connection.served else POLLIN)
             else:
                 waits.append(-1_000_000)  # its next step is due
         events = dict(polled.poll(max(0, min(waits) // 1_000_000 + 1) if waits else None))
-        if not self._is_whole():
-            return
-        if self._wakes[0].fileno() in events:
+        self._find_closed(monotonic_ns())
+        if self._wakes is not None and self._wakes[0].fileno() in events:
             self._wakes[0].recv(_PIECE)
         for connection in tuple(self._connections):
             event = events.get(connection.socket.fileno(), 0)
@@ -284,8 +305,14 @@ class Listener(Thread):
                     self._send(connection, bool(event & (POLLERR | POLLHUP)))
                 else:
                     self._receive(connection)
-        if self._socket is not None and self._socket.fileno() in events:
-            self._accept_all()
+        event = 0 if self._socket is None else events.get(self._socket.fileno(), 0)
+        if event and (self._accept_all() or event & ~POLLIN):  # nobody can connect any more
+            self._lose_socket(0)
+
+    def _lose_socket(self, open_after: int) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, self._open_after = None, open_after
 
     def _find_place(self, now: int) -> int:
         """The ns until there is one for another client; 0: now."""
@@ -293,25 +320,29 @@ class Listener(Thread):
             return 0
         return max(0, min(_grace(each) - (now - each.since) for each in self._connections))
 
-    def _accept_all(self) -> None:
-        assert self._socket is not None
-        while not self._stopping and self._find_place(now := monotonic_ns()) == 0:
+    def _accept_all(self) -> bool:
+        """As many as there are places for, and no more in a turn, whoever they are; True: none can come any more."""
+        for _ in range(_PLACES):
+            now = monotonic_ns()
+            if self._stopping or self._find_place(now):
+                break
             try:
-                fd, _ = self._socket._accept()  # type: ignore[attr-defined]
+                fd, _ = self._socket._accept()  # type: ignore[union-attr]
             except BlockingIOError:
-                return
-            except OSError:  # no descriptor left: the next turn tries again
-                return
-            accepted = _socket.socket(fileno=fd)
-            accepted.setblocking(False)
-            pid, uid = sockets.peer(accepted)
-            if uid not in (os.geteuid(), 0):
-                accepted.close()
+                break
+            except OSError as error:
+                self._accept_after = now + _DEAF
+                return error.errno not in _SHORTAGES
+            accepted = sockets.Socket(fd)
+            client = sockets.peer(accepted)
+            if not may_attach(*client[1:]):
+                accepted.close()  # without a word
                 continue
             if len(self._connections) >= _PLACES:
                 self._drop(min(self._connections, key=lambda each: _grace(each) - (now - each.since)))
-            self._connections.append(_Connection(accepted, pid, uid))
+            self._connections.append(_Connection(accepted, client))
             self._receive(self._connections[-1])
+        return False
 
     def _receive(self, connection: _Connection) -> None:
         while True:
@@ -349,7 +380,10 @@ class Listener(Thread):
         assert call is not None
         assert steps is not None
         try:
-            if next(steps, steps) is not steps:
+            if not may_attach(connection.uid, connection.gid):  # it could when it connected
+                connection.reply += b"" if call.begun else _DENIED
+                _abandon(connection)
+            elif next(steps, steps) is not steps:
                 return
         except Exception as error:  # a host is never troubled
             if not call.begun:

@@ -32,6 +32,12 @@ vmscope_name_socket(const char *path, const char *temporary)
     return 1;
 }
 
+const char *
+vmscope_socket_path(void)
+{
+    return final_name.sun_path;
+}
+
 void
 vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)])
 {

@@ -17,7 +17,48 @@ _LEAST_AGE = 60  # seconds
 _SO_PASSRIGHTS = 83
 
 
-def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[_socket.socket, tuple[int, int]]:
+class Socket(_socket.socket):
+    """One of ours, and which file it is: the program may close it, and have another under its number."""
+
+    def __init__(self, fileno: int) -> None:
+        super().__init__(fileno=fileno)
+        self.setblocking(False)
+        self._file = _file(fileno)
+
+    def is_there(self) -> bool:
+        try:
+            return _file(self.fileno()) == self._file
+        except OSError:
+            return False
+
+    def finish(self) -> None:
+        """Closes a connection. Unread input would take the reply from the client, as a reset."""
+        try:
+            if self.is_there():
+                self.shutdown(1)
+                self.recv(1 << 16)
+        except OSError:
+            pass
+        self.close()
+
+    def close(self) -> None:
+        if self.is_there():
+            super().close()
+        else:
+            self.detach()
+
+
+def _file(fd: int) -> tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino
+
+
+def pair() -> tuple[Socket, Socket]:
+    one, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    return Socket(one.detach()), Socket(other.detach())
+
+
+def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[Socket, tuple[int, int]]:
     """Under another name, closed to others from the first, and renamed when it listens. With its device and inode."""
     if len(max(path, temporary)) > 107:
         raise ValueError("a path that is too long for a socket")
@@ -25,7 +66,6 @@ def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[_socket.socket, t
         raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE), path)
     made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        made.setblocking(False)
         os.fchmod(made.fileno(), 0o600)
         try:  # no client can hand us descriptors, of which the last close may wait for a network or a disk
             made.setsockopt(_socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)
@@ -43,12 +83,21 @@ def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[_socket.socket, t
     except BaseException:
         made.close()
         raise
-    return made, (found.st_dev, found.st_ino)
+    return Socket(made.detach()), (found.st_dev, found.st_ino)
 
 
-def peer(socket: _socket.socket) -> tuple[int, int]:
-    pid, uid, _ = unpack("3i", socket.getsockopt(1, 17, 12))  # SOL_SOCKET, SO_PEERCRED
-    return pid, uid
+def is_named(path: bytes, inode: tuple[int, int]) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) == inode
+
+
+def peer(socket: _socket.socket) -> tuple[int, int, int]:
+    """The client's pid, user and group."""
+    pid, uid, gid = unpack("iII", socket.getsockopt(1, 17, 12))  # SOL_SOCKET, SO_PEERCRED
+    return pid, uid, gid
 
 
 def sweep(folder: bytes, is_stopping: Callable[[], object]) -> None:

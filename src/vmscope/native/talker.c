@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -17,8 +18,10 @@
 #define LEAST_READ 256
 #define DRAIN 65536             /* bytes of input that are read and forgotten, so that the end of the reply arrives */
 #define BREATH 100000000        /* ns without accepting, where the system has no descriptor left */
-#define READY_TIMEOUT 1000000000 /* ns */
+#define RETRY 10000000000       /* ns until the socket is tried again that could not be opened */
 #define FOREVER INT64_MAX
+
+_Static_assert(MAX_HANDED_OVER == 1 + MAX_CONNECTIONS, "the socket and all connections are handed over");
 
 /* -- connections ---------------------------------------------------------------------------------- */
 
@@ -41,7 +44,7 @@ vmscope_forget_connection(Listener *self, Connection *connection)
     connection->stage = FREE;
     connection->serial = 0;
     connection->gone = 0;
-    connection->fd = -1;
+    connection->socket.fd = -1;
     connection->call = connection->steps = NULL; /* in a forked child: what they would clean up is the parent's */
 }
 
@@ -49,10 +52,7 @@ vmscope_forget_connection(Listener *self, Connection *connection)
 static void
 drop(Listener *self, Connection *connection)
 {
-    if (connection->fd >= 0) {
-        close(connection->fd);
-        connection->fd = -1;
-    }
+    vmscope_close_own(&connection->socket);
     if (connection->stage == SERVED) {
         connection->gone = 1;
         forget_reply(self, connection);
@@ -67,9 +67,9 @@ static void
 finish(Listener *self, Connection *connection)
 {
     char ignored[4096];
-    (void)shutdown(connection->fd, SHUT_WR);
+    (void)shutdown(connection->socket.fd, SHUT_WR);
     for (size_t drained = 0; drained < DRAIN; drained += sizeof ignored) {
-        if (recv(connection->fd, ignored, sizeof ignored, MSG_DONTWAIT) <= 0) {
+        if (recv(connection->socket.fd, ignored, sizeof ignored, MSG_DONTWAIT) <= 0) {
             break;
         }
     }
@@ -80,7 +80,7 @@ static void
 refuse(Listener *self, Connection *connection, const char *reply)
 {
     size_t length = strlen(reply);
-    (void)send(connection->fd, reply, length, MSG_NOSIGNAL | MSG_DONTWAIT); /* the first bytes: there is room */
+    (void)send(connection->socket.fd, reply, length, MSG_NOSIGNAL | MSG_DONTWAIT); /* the first bytes: there is room */
     finish(self, connection);
 }
 
@@ -187,7 +187,7 @@ receive(Listener *self, Connection *connection, int64_t now)
             drop(self, connection);
             return;
         }
-        ssize_t count = recv(connection->fd, connection->request + connection->length,
+        ssize_t count = recv(connection->socket.fd, connection->request + connection->length,
                              connection->room - connection->length, MSG_DONTWAIT);
         if (count > 0) {
             connection->length += (size_t)count;
@@ -207,7 +207,7 @@ static void
 transmit(Listener *self, Connection *connection, int64_t now)
 {
     while (connection->sent < connection->written) {
-        ssize_t count = send(connection->fd, connection->reply + connection->sent,
+        ssize_t count = send(connection->socket.fd, connection->reply + connection->sent,
                              connection->written - connection->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (count > 0) {
             connection->sent += (size_t)count;
@@ -228,46 +228,45 @@ transmit(Listener *self, Connection *connection, int64_t now)
 
 /* -- accepting ------------------------------------------------------------------------------------ */
 
-/* The user that this process is, or root: nobody else gets a word. */
+/* What the kernel knows of who has connected. */
 static int
-may_attach(int fd, struct ucred *client)
+get_client(int fd, struct ucred *client)
 {
     socklen_t size = sizeof *client;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, client, &size) == 0 &&
-           (client->uid == geteuid() || client->uid == 0);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, client, &size) == 0;
 }
 
-/* As many as there are places for; false where the system has no descriptor left. */
+/* As many as there are places for, and no more than that in a turn, whoever they are. 0, or the errno for which there can
+ * be no more. */
 static int
 accept_all(Listener *self, int64_t now)
 {
     int64_t wait;
     Connection *place;
-    while ((place = find_place(self, now, &wait)) != NULL) {
-        int fd = accept4(self->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    for (int i = 0; i < MAX_CONNECTIONS && (place = find_place(self, now, &wait)) != NULL; i++) {
+        int fd = accept4(self->socket.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) {
+            continue;
+        }
         if (fd < 0) {
-            if (errno == EINTR || errno == ECONNABORTED) {
-                continue;
-            }
-            return errno == EAGAIN;
+            return errno == EAGAIN ? 0 : errno;
         }
         struct ucred client;
-        if (!may_attach(fd, &client)) {
-            close(fd);
+        if (!get_client(fd, &client) || !vmscope_may_attach(client.uid, client.gid)) {
+            close(fd); /* without a word */
             continue;
         }
         if (place->stage != FREE) {
             drop(self, place);
         }
         place->stage = ARRIVING;
-        place->fd = fd;
-        place->pid = client.pid;
-        place->uid = client.uid;
+        vmscope_own(&place->socket, fd);
+        place->client = client;
         place->since = now;
         place->serial = ++self->serials;
         receive(self, place, now); /* most are there already */
     }
-    return 1;
+    return 0;
 }
 
 /* -- what others left ----------------------------------------------------------------------------- */
@@ -288,15 +287,70 @@ sweep(Listener *self, int64_t now)
     return FOREVER;
 }
 
+/* -- the socket ----------------------------------------------------------------------------------- */
+
+/* With the mutex held. Nobody can connect any more: it is to be opened anew, at once. */
+static void
+lose_socket(Listener *self)
+{
+    vmscope_close_own(&self->socket);
+    self->error = EINPROGRESS;
+    self->open_after = 0;
+}
+
 /* -- one turn ------------------------------------------------------------------------------------- */
 
+/* Opens the socket where there is none, or not under its name. Not under the mutex: the disk may be frozen. */
 static void
-open_anew(Listener *self)
+keep_open(Listener *self, int asked, int64_t now)
 {
-    if (self->fd >= 0) {
-        close(self->fd);
+    int there = self->socket.fd >= 0 && !(asked && (self->error != 0 || vmscope_has_lost_socket()));
+    if (there || (self->socket.fd < 0 && !asked && now < self->open_after)) {
+        return;
     }
-    self->fd = vmscope_open_socket();
+    vmscope_close_own(&self->socket);
+    int fd = vmscope_open_socket(), error = fd < 0 ? errno : 0;
+    if (fd >= 0) {
+        vmscope_own(&self->socket, fd);
+    }
+    self->open_after = now + RETRY;
+    pthread_mutex_lock(&self->mutex);
+    self->error = error;
+    pthread_cond_broadcast(&self->changed);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+/* Those that are no file of their own all have one inode. */
+static int
+is_signalfd(int fd)
+{
+    char path[64], kind[32] = "";
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return readlink(path, kind, sizeof kind - 1) > 0 && strcmp(kind, "anon_inode:[signalfd]") == 0;
+}
+
+/* With the mutex held. In a table that is the program's too it may have closed them, and have its own under their numbers. */
+static void
+find_closed(Listener *self)
+{
+    if (!self->shared_files) {
+        return;
+    }
+    for (int i = 0; i < MAX_CONNECTIONS; i++) {
+        Connection *connection = &self->connections[i];
+        if (connection->socket.fd >= 0 && !vmscope_owns(&connection->socket)) {
+            drop(self, connection);
+        }
+    }
+    if (self->socket.fd >= 0 && !vmscope_owns(&self->socket)) {
+        lose_socket(self);
+    }
+    if (!vmscope_owns(&vmscope_handover_sender)) {
+        vmscope_handover_sender.fd = -1;
+    }
+    if (!is_signalfd(self->wake_fd)) {
+        self->wake_fd = -1;
+    }
 }
 
 /* Closes what has had its time. */
@@ -306,7 +360,7 @@ expire(Listener *self, int64_t now)
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         Connection *connection = &self->connections[i];
         int late = connection->stage == ARRIVING && now - connection->since >= ARRIVAL_TIMEOUT;
-        if (connection->fd >= 0 && (late || connection->gone)) {
+        if (connection->socket.fd >= 0 && (late || connection->gone)) {
             drop(self, connection);
         }
     }
@@ -321,16 +375,27 @@ earlier(int64_t one, int64_t other)
 /* What is polled: `polls[0]` the wake-ups, `polls[1]` the socket where there is a place, then those of `polled`. The
  * count; `wait` is how many ns may pass without an event. */
 static nfds_t
-prepare(Listener *self, struct pollfd *polls, Connection **polled, int64_t now, int64_t accept_after, int64_t *wait)
+prepare(Listener *self, struct pollfd *polls, Connection **polled, int64_t now, int64_t *wait)
 {
     nfds_t count = 2;
     int64_t until_place;
     (void)find_place(self, now, &until_place);
-    *wait = accept_after > now ? accept_after - now : until_place > 0 ? until_place : FOREVER;
-    polls[1] = (struct pollfd){.fd = until_place <= 0 && accept_after <= now ? self->fd : -1, .events = POLLIN};
+    if (self->socket.fd < 0) {
+        *wait = self->open_after > now ? self->open_after - now : 0;
+    } else if (self->accept_after > now) {
+        *wait = self->accept_after - now;
+    } else {
+        *wait = until_place > 0 ? until_place : FOREVER;
+    }
+    if (self->wake_fd < 0) { /* nobody can wake it */
+        *wait = earlier(*wait, BREATH);
+    }
+    int accepts = until_place <= 0 && self->accept_after <= now;
+    polls[0] = (struct pollfd){.fd = self->wake_fd, .events = POLLIN};
+    polls[1] = (struct pollfd){.fd = accepts ? self->socket.fd : -1, .events = POLLIN};
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         Connection *connection = &self->connections[i];
-        if (connection->fd < 0) {
+        if (connection->socket.fd < 0) {
             continue;
         }
         short events = connection->stage == ARRIVING ? POLLIN : connection->sent < connection->written ? POLLOUT : 0;
@@ -340,7 +405,7 @@ prepare(Listener *self, struct pollfd *polls, Connection **polled, int64_t now, 
             *wait = 0; /* served just now, with nothing to send */
         }
         polled[count] = connection;
-        polls[count++] = (struct pollfd){.fd = connection->fd, .events = events};
+        polls[count++] = (struct pollfd){.fd = connection->socket.fd, .events = events};
     }
     return count;
 }
@@ -348,7 +413,7 @@ prepare(Listener *self, struct pollfd *polls, Connection **polled, int64_t now, 
 static void
 serve_connection(Listener *self, Connection *connection, int fd, short events, int64_t now)
 {
-    if (connection->fd != fd) { /* its place was taken */
+    if (connection->socket.fd != fd) { /* its place was taken */
         return;
     }
     if (connection->stage == ARRIVING && events != 0) {
@@ -360,305 +425,163 @@ serve_connection(Listener *self, Connection *connection, int fd, short events, i
     }
 }
 
-static int64_t
-take_turn(Listener *self, int wake_fd, int64_t accept_after)
+/* Clients have come, or something has happened to the socket. */
+static void
+serve_socket(Listener *self, short events, int64_t now)
+{
+    int error = accept_all(self, now);
+    if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+        self->accept_after = now + BREATH;
+    } else if (error != 0 || (events & (POLLHUP | POLLERR | POLLNVAL))) {
+        lose_socket(self);
+    }
+}
+
+static void
+take_turn(Listener *self)
 {
     struct pollfd polls[2 + MAX_CONNECTIONS];
     Connection *polled[2 + MAX_CONNECTIONS];
     int64_t now = vmscope_now(), wait;
-    if (self->fd < 0 || (vmscope_handshake_asked() && vmscope_has_lost_socket())) {
-        open_anew(self); /* not under the mutex: the disk may be frozen */
-    }
-    int64_t until_sweep = sweep(self, now); /* nor this */
+    keep_open(self, vmscope_handshake_asked(), now);
+    int64_t until_sweep = sweep(self, now); /* not under the mutex: the disk may be frozen */
     pthread_mutex_lock(&self->mutex);
+    find_closed(self);
     expire(self, now);
-    nfds_t count = prepare(self, polls, polled, now, accept_after, &wait);
+    nfds_t count = prepare(self, polls, polled, now, &wait);
     pthread_mutex_unlock(&self->mutex);
     wait = earlier(wait, until_sweep);
 
-    polls[0] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
     struct timespec timeout = {.tv_sec = (time_t)(wait / 1000000000), .tv_nsec = (long)(wait % 1000000000)};
-    if (wake_fd < 0 && wait > BREATH) { /* nobody can wake it */
-        timeout = (struct timespec){.tv_nsec = BREATH};
-        wait = BREATH;
-    }
     int ready = ppoll(polls, count, wait == FOREVER ? NULL : &timeout, NULL);
     vmscope_thread_account(&self->talker);
     if (ready < 0) {
-        return accept_after;
-    }
-    if (polls[0].revents != 0) {
-        struct signalfd_siginfo ignored;
-        while (read(wake_fd, &ignored, sizeof ignored) > 0) {
-        }
+        return;
     }
     now = vmscope_now();
     pthread_mutex_lock(&self->mutex);
+    find_closed(self);
+    if (polls[0].revents != 0) {
+        struct signalfd_siginfo ignored;
+        while (read(self->wake_fd, &ignored, sizeof ignored) > 0) {
+        }
+    }
     for (nfds_t i = 2; i < count; i++) {
         serve_connection(self, polled[i], polls[i].fd, polls[i].revents, now);
     }
-    if (polls[1].revents != 0 && !accept_all(self, now)) {
-        accept_after = now + BREATH;
+    if (polls[1].revents != 0 && polls[1].fd == self->socket.fd) {
+        serve_socket(self, polls[1].revents, now);
     }
     pthread_mutex_unlock(&self->mutex);
-    return accept_after;
 }
 
-/* -- the descriptors' way through a fork ---------------------------------------------------------- */
+/* -- from one talker to the next ------------------------------------------------------------------ */
 
-/* The socket and the connections, in the order in which they travel. */
-static int
-collect(Listener *self, int *fds)
+/* The socket and the connections, in the order in which they are handed over. */
+static size_t
+collect(Listener *self, Socket **sockets)
 {
-    int count = 0;
-    if (self->fd >= 0) {
-        fds[count++] = self->fd;
-        for (int i = 0; i < MAX_CONNECTIONS; i++) {
-            if (self->connections[i].fd >= 0) {
-                fds[count++] = self->connections[i].fd;
-            }
+    size_t count = 0;
+    if (self->socket.fd >= 0) {
+        sockets[count++] = &self->socket;
+    }
+    for (int i = 0; i < MAX_CONNECTIONS; i++) {
+        if (self->connections[i].socket.fd >= 0) {
+            sockets[count++] = &self->connections[i].socket;
         }
     }
     return count;
 }
 
-/* They have new numbers, or are lost (NULL). */
+/* None of them is there any more. */
 static void
-distribute(Listener *self, const int *fds)
+lose(Listener *self)
 {
+    vmscope_handover_sender.fd = -1;
+    lose_socket(self);
+    for (int i = 0; i < MAX_CONNECTIONS; i++) {
+        if (self->connections[i].stage != FREE) {
+            drop(self, &self->connections[i]);
+        }
+    }
+}
+
+void
+vmscope_prepare_talker(PyObject *owner)
+{
+    Listener *self = (Listener *)owner;
+    pthread_mutex_lock(&self->mutex);
+    if (!vmscope_handover_prepare()) {
+        lose(self);
+    }
+    pthread_mutex_unlock(&self->mutex);
+}
+
+static void
+take_over(Listener *self)
+{
+    Socket *sockets[MAX_HANDED_OVER];
+    atomic_store(&self->talker.error, 0);
+    pthread_mutex_lock(&self->mutex);
+    self->shared_files = !vmscope_handover_unshare();
+    if (!vmscope_handover_receive(sockets, collect(self, sockets))) {
+        lose(self);
+    }
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         Connection *connection = &self->connections[i];
-        if (connection->fd >= 0 && fds != NULL) {
-            connection->fd = *++fds;
-        } else if (connection->stage != FREE) {
-            connection->fd = -1;
+        struct ucred client;
+        if (connection->socket.fd >= 0 &&
+            !(get_client(connection->socket.fd, &client) && client.pid == connection->client.pid &&
+              client.uid == connection->client.uid && client.gid == connection->client.gid)) {
             drop(self, connection);
         }
     }
-}
-
-static int
-compare(const void *one, const void *other)
-{
-    return *(const int *)one - *(const int *)other;
-}
-
-/* A table of the thread's own, with nothing but the listener's in it. */
-static void
-unshare_files(Listener *self)
-{
-#ifdef SYS_close_range
-    int fds[1 + MAX_CONNECTIONS], count = collect(self, fds);
-    qsort(fds, (size_t)count, sizeof *fds, compare);
-    unsigned first = count == 0 ? 0 : (unsigned)fds[count - 1] + 1;
-    if (syscall(SYS_close_range, first, ~0U, 2U) == 0) { /* 2: CLOSE_RANGE_UNSHARE */
-        for (int i = 0; i < count; i++) {
-            unsigned begin = i == 0 ? 0 : (unsigned)fds[i - 1] + 1;
-            if (begin < (unsigned)fds[i]) {
-                (void)syscall(SYS_close_range, begin, (unsigned)fds[i] - 1, 0U);
-            }
-        }
-        return;
-    }
-#endif
-    self->shared_files = 1;
-}
-
-/* Sends them to the thread that is about to fork, where the listener waits to be started again. */
-static int
-hand_over(Listener *self, const int *fds, int count)
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int) * (1 + MAX_CONNECTIONS))];
-        struct cmsghdr align;
-    } control;
-    struct iovec nothing = {.iov_base = "", .iov_len = 1};
-    struct msghdr message = {.msg_name = &self->hatch,
-                             .msg_namelen = self->hatch_length,
-                             .msg_iov = &nothing,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)count)};
-    struct stat status;
-    int known = count > 0 && self->hatch_length > 0 && fstat(fds[0], &status) == 0;
-    int fd = known ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
-    if (fd < 0) {
-        return 0;
-    }
-    self->inode = status.st_ino;
-    memset(&control, 0, sizeof control);
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)count);
-    memcpy(CMSG_DATA(head), fds, sizeof(int) * (size_t)count);
-    int sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
-    close(fd);
-    return sent;
-}
-
-/* Takes `count` descriptors from a message; 0 where it is somebody else's, -1: there is none. */
-static int
-take_over(int hatch_fd, int *fds, int count, ino_t inode)
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int) * (1 + MAX_CONNECTIONS))];
-        struct cmsghdr align;
-    } control;
-    char byte;
-    struct iovec nothing = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &nothing, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control};
-    if (recvmsg(hatch_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0) {
-        return -1;
-    }
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (head == NULL || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
-        return 0;
-    }
-    int found = (int)((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-    memcpy(fds, CMSG_DATA(head), sizeof(int) * (size_t)found);
-    struct stat status;
-    if (found == count && fstat(fds[0], &status) == 0 && status.st_ino == inode) {
-        return found;
-    }
-    while (found > 0) {
-        close(fds[--found]);
-    }
-    return 0;
-}
-
-static void
-close_held(Listener *self)
-{
-    while (self->held_count > 0) {
-        close(self->held[--self->held_count]);
-    }
-}
-
-/* Before a fork, on its thread: a way for the descriptors into the program's table. */
-static void
-pausing(PyObject *owner)
-{
-    Listener *self = (Listener *)owner;
-    struct sockaddr_un nameless = {.sun_family = AF_UNIX};
-    close_held(self);
-    self->hatch_length = 0;
-    if (self->shared_files) {
-        return;
-    }
-    self->hatch_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (self->hatch_fd < 0) {
-        return;
-    }
-    socklen_t length = sizeof self->hatch;
-    if (bind(self->hatch_fd, (struct sockaddr *)&nameless, sizeof(sa_family_t)) == 0 && /* the kernel finds a name */
-        getsockname(self->hatch_fd, (struct sockaddr *)&self->hatch, &length) == 0) {
-        self->hatch_length = length;
-    }
-}
-
-static void
-paused(PyObject *owner)
-{
-    Listener *self = (Listener *)owner;
-    if (self->shared_files || self->hatch_fd < 0) {
-        return;
-    }
-    pthread_mutex_lock(&self->mutex);
-    int fds[1 + MAX_CONNECTIONS], count = self->held_count, found = 0;
-    self->held_count = 0;
-    if (self->talker.joinable == 0) { /* else it is at work */
-        while (count > 0 && found == 0) {
-            found = take_over(self->hatch_fd, fds, count, self->inode);
-        }
-        if (found > 0) {
-            self->fd = fds[0];
-            memcpy(self->held, fds, sizeof(int) * (size_t)found);
-            self->held_count = found;
-        } else {
-            self->fd = -1;
-        }
-        distribute(self, found > 0 ? fds : NULL);
-    }
     pthread_mutex_unlock(&self->mutex);
-    close(self->hatch_fd);
-    self->hatch_fd = -1;
-    self->hatch_length = 0;
 }
 
-/* The program's table has them until the talker has a copy. */
 void
-vmscope_settle(Listener *self)
-{
-    struct timespec deadline;
-    Py_BEGIN_ALLOW_THREADS
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += READY_TIMEOUT / 1000000000;
-    pthread_mutex_lock(&self->mutex);
-    while (!self->ready && pthread_cond_timedwait(&self->changed, &self->mutex, &deadline) != ETIMEDOUT) {
-    }
-    if (self->ready && self->shared_files) {
-        self->held_count = 0; /* they are the same */
-    } else if (self->ready) {
-        close_held(self);
-    }
-    pthread_mutex_unlock(&self->mutex);
-    Py_END_ALLOW_THREADS
-}
-
-static void
-launched(PyObject *owner)
+vmscope_forget_talker(PyObject *owner)
 {
     Listener *self = (Listener *)owner;
-    if (!self->unsettled) {
-        vmscope_settle(self);
-    }
-}
-
-/* In a forked child: what it has of them goes, and nobody is told, for the parent has them too. */
-static void
-forked(PyObject *owner)
-{
-    Listener *self = (Listener *)owner;
+    Socket *sockets[MAX_HANDED_OVER];
     vmscope_init_lock(self);
-    if (self->shared_files) {
-        self->held_count = collect(self, self->held);
+    if (self->shared_files) { /* and the talker has not come to its end */
+        for (size_t count = collect(self, sockets); count > 0; count--) {
+            vmscope_close_own(sockets[count - 1]);
+        }
+        vmscope_close_own(&vmscope_handover_sender);
     }
-    close_held(self);
-    if (self->hatch_fd >= 0) {
-        close(self->hatch_fd);
-        self->hatch_fd = -1;
-    }
-    self->fd = -1;
+    vmscope_close_own(&vmscope_handover_end);
+    self->socket.fd = -1;
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         vmscope_forget_connection(self, &self->connections[i]);
     }
     self->closed = 1;
-    self->ready = self->serving = 0;
+    self->serving = 0;
     atomic_store(&vmscope_handshake_thread, 0);
 }
-
-const ThreadHooks vmscope_talker_hooks = {pausing, paused, launched, forked};
 
 /* -- the thread ----------------------------------------------------------------------------------- */
 
 static void
 end(Listener *self, int order)
 {
+    Socket *sockets[MAX_HANDED_OVER];
     pthread_mutex_lock(&self->mutex);
-    self->ready = 0;
-    if (self->shared_files && order == PAUSE) {
-        pthread_mutex_unlock(&self->mutex);
-        return;
+    find_closed(self);
+    size_t count = collect(self, sockets);
+    int handed = order == PAUSE && vmscope_handover_send(sockets, count);
+    if (self->wake_fd >= 0) {
+        close(self->wake_fd);
     }
-    int fds[1 + MAX_CONNECTIONS], count = collect(self, fds);
-    self->held_count = order == PAUSE && hand_over(self, fds, count) ? count : 0;
+    if (vmscope_handover_sender.fd >= 0) {
+        close(vmscope_handover_sender.fd);
+    }
     while (count > 0) {
-        close(fds[--count]);
+        close(sockets[--count]->fd);
     }
-    if (order != PAUSE) {
-        self->fd = -1;
-        distribute(self, NULL);
+    if (!handed) {
+        lose(self);
     }
     pthread_mutex_unlock(&self->mutex);
 }
@@ -668,22 +591,19 @@ vmscope_talk(PyObject *owner)
 {
     Listener *self = (Listener *)owner;
     sigset_t wake;
+    int order;
     sigemptyset(&wake);
     sigaddset(&wake, VMSCOPE_WAKE_SIGNAL);
-    pthread_mutex_lock(&self->mutex);
-    unshare_files(self);
-    self->ready = 1;
-    pthread_cond_broadcast(&self->changed);
-    pthread_mutex_unlock(&self->mutex);
-    int wake_fd = signalfd(-1, &wake, SFD_NONBLOCK | SFD_CLOEXEC), order;
+    take_over(self);
+    self->wake_fd = signalfd(-1, &wake, SFD_NONBLOCK | SFD_CLOEXEC);
+    self->accept_after = 0;
     atomic_store(&vmscope_handshake_thread, self->talker.tid);
-    int64_t accept_after = 0;
+    keep_open(self, 1, vmscope_now());
     do {
         while ((order = vmscope_thread_hear(&self->talker)) == 0) {
-            accept_after = take_turn(self, wake_fd, accept_after);
+            take_turn(self);
         }
     } while (!vmscope_thread_leave(&self->talker));
     atomic_store(&vmscope_handshake_thread, 0);
-    close(wake_fd);
     end(self, order);
 }

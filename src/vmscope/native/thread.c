@@ -357,6 +357,9 @@ create(Thread *self)
     if (self->joinable) {
         pthread_join(self->thread, NULL);
     }
+    if (self->starting != NULL) {
+        self->starting(self->owner);
+    }
     self->tid = 0;
     set_running(self, 1);
     set_alive(self, 1);
@@ -381,9 +384,6 @@ launch(Thread *self)
     int created = !keep_running(self);
     int status = created ? create(self) : 0;
     pthread_mutex_unlock(&self->turn);
-    if (created && status == 0 && self->hooks != NULL && self->hooks->launched != NULL) {
-        self->hooks->launched(self->owner);
-    }
     return status;
 }
 
@@ -569,9 +569,6 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         Thread *self = found[kind] = get_active(kind);
         stopped[kind] = self != NULL && atomic_fetch_add(&self->paused, 1) == 0; /* of two forks at once the first waits */
         if (stopped[kind]) {
-            if (self->hooks != NULL && self->hooks->pausing != NULL) {
-                self->hooks->pausing(self->owner);
-            }
             ask_to_stop(self, PAUSE);
         }
         if (kind == LATER_THREAD && stopped[kind]) { /* its call may start the others: they come into view once it is over */
@@ -585,9 +582,6 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         if (stopped[kind] && !is_current(found[kind])) { /* what is called on a thread of ours may fork too */
             wait_for_pause(found[kind]);
         }
-        if (stopped[kind] && found[kind]->hooks != NULL && found[kind]->hooks->paused != NULL) {
-            found[kind]->hooks->paused(found[kind]->owner);
-        }
     }
     Py_END_ALLOW_THREADS
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
@@ -598,8 +592,8 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-static void
-resume(void)
+void
+vmscope_thread_resume(void)
 {
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = get_active(kind);
@@ -637,7 +631,7 @@ resume_after_fork(void *Py_UNUSED(ignored))
         return 0;
     }
     Py_CLEAR(forking);
-    resume();
+    vmscope_thread_resume();
     return 0;
 }
 
@@ -670,7 +664,7 @@ after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         }
         Py_CLEAR(forking);
     }
-    resume();
+    vmscope_thread_resume();
     Py_RETURN_NONE;
 }
 
@@ -685,8 +679,8 @@ after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         active[kind] = NULL;
         if (self != NULL) { /* its thread is the parent's */
             vmscope_thread_init(self, self->owner, self->kind, self->body);
-            if (self->hooks != NULL && self->hooks->forked != NULL) {
-                self->hooks->forked(self->owner);
+            if (self->forked != NULL) {
+                self->forked(self->owner);
             }
             Py_DECREF(self->owner);
         }

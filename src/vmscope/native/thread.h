@@ -15,21 +15,14 @@ typedef enum { LATER_THREAD, MIRROR_THREAD, SAMPLER_THREAD, TALKER_THREAD, SERVA
 /* What a thread is told: to end for the time of a fork, or for good, with whatever it has to do at the end. */
 enum { PAUSE = 1, STOP };
 
-/* What a thread's owner has to do about forks, on the thread that forks; each may be NULL. */
-typedef struct {
-    void (*pausing)(PyObject *owner);  /* before the thread is told to end for the time of the fork */
-    void (*paused)(PyObject *owner);   /* without the GIL, when it has ended, or was given up */
-    void (*launched)(PyObject *owner); /* after each start, on the thread that starts it */
-    void (*forked)(PyObject *owner);   /* in the child */
-} ThreadHooks;
-
 typedef struct {
     PyObject *owner; /* the object that this is a part of */
     ThreadKind kind;
     void (*body)(PyObject *owner);
-    const ThreadHooks *hooks; /* or NULL */
-    int wake_signal;          /* what wakes it besides the condition; 0: nothing does */
-    int shares_files;         /* it has to be a child of a thread that has the program's descriptors */
+    void (*starting)(PyObject *owner); /* or NULL: before each start, on the thread that starts it */
+    void (*forked)(PyObject *owner);   /* or NULL: in a forked child, what becomes of what the thread had */
+    int wake_signal;                   /* what wakes it besides the condition; 0: nothing does */
+    int shares_files;                  /* it has to be a child of a thread that has the program's descriptors */
 
     pthread_mutex_t mutex; /* held for some instructions only, never across a system call */
     pthread_cond_t wake, ended; /* for the thread: there is something to do; for others: its body has returned */
@@ -88,6 +81,9 @@ int vmscope_thread_stop(Thread *self, int64_t timeout);
 
 /* With the mutex held: there is something new, wake up now. */
 void vmscope_thread_kick(Thread *self);
+
+/* With the GIL: starts those again that are to run and do not, as where a fork could not. */
+void vmscope_thread_resume(void);
 
 /* Makes a thread in advance, before the caller leaves the program's descriptors: the next start of one that shares them
  * takes it. Dismissed, it ends where nobody took it. */

@@ -1,0 +1,209 @@
+"""Who may attach: the process's user and group, if they are all that it is and has been, and root."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartPython
+from tests.integration.test_listener import VERSION, ask, path_of
+from tests.support import BECOME, PATIENCE, Child, User, python_command
+
+PRELOAD = (
+    "import ctypes, socket, vmscope.runtime, vmscope.overview, vmscope.commands.operations, vmscope.commands.version\n"
+)
+CALLS = "prctl = ctypes.CDLL(None).prctl\nDUMPABLE, KEEP_CAPABILITIES = 4, 8\n"
+TARGET = """
+vmscope.start()
+print("ready", flush=True)
+import os, sys
+for line in sys.stdin:
+    print(eval(line), flush=True)
+"""
+# Connects where it is told, sends what it is told and prints the answer, or what was raised instead of one.
+CLIENT = """
+import sys
+client = socket.socket(socket.AF_UNIX)
+try:
+    client.connect("/tmp/.java_pid" + sys.argv[1])
+    client.sendall(b"1\\0jcmd\\0VM.ver")
+except OSError as error:
+    client = error
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    if isinstance(client, OSError):
+        raise client
+    client.sendall(b"sion\\0\\0\\0")
+    print(client.recv(1000), flush=True)
+except OSError as error:
+    print(type(error).__name__, flush=True)
+"""
+SERVED = r"b'0\nCPython version"
+DENIED = r"b'-1\nPermission denied: the process has changed its user, or its privileges, since the client connected\n'"
+NOTHING = ("b''", "ConnectionResetError", "BrokenPipeError")
+
+pytestmark = pytest.mark.usefixtures("implementation")
+
+
+def become(user: User, group: int | None = None) -> str:
+    return BECOME.format(uid=user.uid, gid=user.gid if group is None else group, name=user.name)
+
+
+@contextmanager
+def client(pid: int, code: str = "") -> Iterator[Child]:
+    """One that has connected and sent the half of its request; `code` makes it somebody's."""
+    with Child(python_command(f"{PRELOAD}{code}{CLIENT}", str(pid))) as child:
+        child.read_until(b"ready\n")
+        yield child
+
+
+def said(child: Child) -> str:
+    """What the client is told once it has sent the rest."""
+    return child.ask("")
+
+
+def target(start_python: StartPython, code: str) -> Child:
+    """A process that `code` has made what it is; whoever may not attach could connect to it."""
+    child = start_python(PRELOAD + CALLS + code + TARGET)
+    path_of(child.pid).chmod(0o777)
+    return child
+
+
+# As the user, for whom a client of the same user and group asks, but for one thing.
+PRIVILEGED = {
+    "real user": "os.setresgid({gid}, {gid}, {gid}); os.setresuid(0, {uid}, {uid}); prctl(DUMPABLE, 1)\n",
+    "saved user": "os.setresgid({gid}, {gid}, {gid}); os.setresuid({uid}, {uid}, 0); prctl(DUMPABLE, 1)\n",
+    "seteuid": "os.setegid({gid}); os.seteuid({uid}); prctl(DUMPABLE, 1)\n",
+    "saved group": "os.setresgid({gid}, {gid}, 0); os.setresuid({uid}, {uid}, {uid}); prctl(DUMPABLE, 1)\n",
+    "group": "os.setresgid(0, 0, 0); os.setresuid({uid}, {uid}, {uid}); prctl(DUMPABLE, 1)\n",
+    "changed its user": "os.setresgid({gid}, {gid}, {gid}); os.setresuid({uid}, {uid}, {uid})\n",
+    "capabilities": "prctl(KEEP_CAPABILITIES, 1); os.setresgid({gid}, {gid}, {gid})\n"
+    "os.setresuid({uid}, {uid}, {uid}); prctl(DUMPABLE, 1)\n",
+}
+
+
+def test_the_same_user_and_group(private_user: User, start_python: StartPython) -> None:
+    child = target(start_python, become(private_user))
+    with client(child.pid, become(private_user)) as asking:
+        assert said(asking).startswith(SERVED)
+
+
+@pytest.mark.parametrize("what", PRIVILEGED)
+def test_privileges_are_for_root_alone(what: str, private_user: User, start_python: StartPython) -> None:
+    code = PRIVILEGED[what].format(uid=private_user.uid, gid=private_user.gid)
+    child = target(start_python, f"import os\nos.setgroups([])\n{code}")
+    with client(child.pid, become(private_user)) as asking:
+        assert said(asking) in NOTHING
+    assert VERSION.match(ask(child.pid)), "root"
+
+
+def test_a_client_of_another_group(private_user: User, start_python: StartPython) -> None:
+    """As after newgrp: HotSpot refuses it too."""
+    child = target(start_python, become(private_user))
+    with client(child.pid, become(private_user, group=65534)) as asking:
+        assert said(asking) in NOTHING
+
+
+def test_a_setuid_program(private_user: User, start_python: StartPython) -> None:
+    """Even when it has become its user altogether."""
+    folder = Path(f"/var/tmp/vmscope-test-{os.getpid()}")
+    folder.mkdir()
+    try:
+        program = folder / "python"
+        shutil.copy(sys._base_executable, program)  # type: ignore[attr-defined]
+        program.chmod(0o4755)
+        code = f"import os\nassert os.geteuid() == 0\n{PRELOAD}{CALLS}{become(private_user)}{TARGET}"
+        user = ["setpriv", f"--reuid={private_user.uid}", f"--regid={private_user.gid}", "--clear-groups"]
+        env = {"PYTHONHOME": sys.base_prefix, "PYTHONPATH": ":".join(sys.path)}
+        with Child([*user, str(program), "-c", code], env=env) as child:
+            child.read_until(b"ready\n")
+            with client(child.pid, become(private_user)) as asking:
+                assert said(asking) in NOTHING
+            assert VERSION.match(ask(child.pid)), "root"
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_client_that_connects_while_privileges_are_put_aside(private_user: User, start_python: StartPython) -> None:
+    """And whose request comes when they are there again: it has nothing of them."""
+    child = target(start_python, f"import os\nos.setegid({private_user.gid})\nos.seteuid({private_user.uid})\n")
+    with client(child.pid, become(private_user)) as asking:
+        assert child.ask("os.seteuid(0)") == "None"
+        assert said(asking) in NOTHING
+
+
+def test_privileges_that_come_between_connection_and_request(private_user: User, start_python: StartPython) -> None:
+    child = target(start_python, become(private_user))
+    with client(child.pid, become(private_user)) as asking:
+        assert VERSION.match(ask(child.pid)), "the client has been accepted"
+        assert child.ask("prctl(DUMPABLE, 0)") == "0"
+        assert said(asking) == DENIED
+
+
+STEPS = """
+from vmscope.commands import registry
+def walk(out):
+    out.write("begun\\n")
+    out.flush()
+    try:
+        while True:
+            yield
+    finally:
+        ended.append(True)
+ended = []
+registry.register(registry.Command("Test.walk", "Has no end.", walk))
+"""
+
+
+def test_privileges_that_come_between_two_steps(private_user: User, start_python: StartPython) -> None:
+    """What the command has begun is cleaned up."""
+    child = target(start_python, STEPS + become(private_user))
+    code = CLIENT.replace("VM.ver", "Test.").replace("sion", "walk")
+    code = code.replace("recv(1000)", "recv(8), flush=True)\n    print(client.recv(1000)")
+    with Child(python_command(f"{PRELOAD}{become(private_user)}{code}", str(child.pid))) as asking:
+        asking.read_until(b"ready\n")
+        assert said(asking) == r"b'0\nbegun\n'"
+        assert child.ask("prctl(DUMPABLE, 0)") == "0"
+        assert asking.readline() == "b''"
+    assert child.ask("ended") == "[True]"
+
+
+def test_root_in_a_user_namespace_is_not_root(private_user: User, start_python: StartPython) -> None:
+    """The kernel tells us who a client is as our own namespace sees it."""
+    child = target(start_python, "")
+    code = become(private_user) + (
+        "CLONE_NEWUSER = 0x10000000\n"
+        "if ctypes.CDLL(None).unshare(CLONE_NEWUSER):\n    print('ready\\nnone', flush=True)\n    raise SystemExit\n"
+        "open('/proc/self/setgroups', 'w').write('deny')\n"
+        f"open('/proc/self/uid_map', 'w').write('0 {private_user.uid} 1')\n"
+        "assert os.geteuid() == 0\n"
+    )
+    with client(child.pid, code) as asking:
+        answer = said(asking)
+    if answer == "none":
+        pytest.skip("no user namespaces")
+    assert answer in NOTHING
+
+
+def test_what_the_tool_says(private_user: User, start_python: StartPython) -> None:
+    code = PRIVILEGED["saved user"].format(uid=private_user.uid, gid=private_user.gid)
+    child = target(start_python, f"import os\nos.setgroups([])\n{code}")
+    path_of(child.pid).chmod(0o600)
+    code = f"from vmscope.cli import main\nraise SystemExit(main(['cmd', '{child.pid}', 'VM.version']))"
+    run = subprocess.run(
+        python_command(code, user=private_user, preload=["vmscope.cli.cmd", "vmscope.attach.client"]),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert run.returncode == 1
+    assert "root alone may ask it" in run.stderr
