@@ -92,7 +92,7 @@ def test_status_shows_itself() -> None:
     (answer,) = answers("vmscope.start('-XX:-UsePerfData')\nanswer(text=repr(vmscope.status()))")
     assert answer["text"].startswith("<vmscope.Status agent_errors=0 attach_path='/tmp/.java_pid")
     assert "' attach_reason='' capacity=0 " in answer["text"]
-    assert "path=None reason='switched off by -XX:-UsePerfData' running=True used=0>" in answer["text"]
+    assert "path=None problems=() reason='switched off by -XX:-UsePerfData' running=True used=0>" in answer["text"]
 
 
 def test_a_bad_option_starts_nothing() -> None:
@@ -322,7 +322,7 @@ fcntl.flock(held, fcntl.LOCK_EX)
             TMP + "mkdir /tmp/etc; cp /etc/passwd /tmp/etc",
             "os.chroot('/tmp'); os.chdir('/')",
             "/tmp does not exist",
-            "DEBUG",
+            "",  # the module that logs cannot be imported any more
         ),
     ],
     ids=["no user", "insecure", "symlink", "hard link", "locked", "full", "read-only", "no tmp"],
@@ -334,7 +334,7 @@ def test_private_memory(mounts: str, before: str, reason: str, level: str) -> No
     records = [[level, "vmscope", f"no shared region: {answer['reason']}"]]
     if answer["attach_reason"]:
         records.insert(0, ["DEBUG", "vmscope", f"no socket to attach to: {answer['attach_reason']}"])
-    assert answer["records"] == records
+    assert answer["records"] == (records if level else [])
     values = answer["saved"]
     assert (values["test.early"], values["test.gauge"], values["test.text"]) == (2, -3, "x")
     assert values["sun.os.hrt.ticks"] > 0
@@ -500,13 +500,14 @@ def test_a_process_that_has_another_user_by_now_ends_in_silence(tmp_path: Path, 
     folder.chmod(0o1777)
     for parent in (tmp_path, *tmp_path.parents[:2]):
         parent.chmod(parent.stat().st_mode | 0o011)
-    code = """
+    code = f"""
+        os.chdir({str(folder)!r})
         vmscope.start("-XX:+PerfDataSaveToFile")
         os.setuid(12345)
         sys.exit(3)
     """
     command = sandbox.plain_command(code)
-    process = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder)
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (process.returncode, process.stdout, process.stderr) == (3, "", "")
     (path,) = folder.iterdir()
     assert path.stat().st_uid == 12345

@@ -18,7 +18,7 @@ def may_attach(uid: int, gid: int) -> bool:
 def _is_privileged(uid: int) -> bool:
     """Whether it has, or has had, what its user does not have by himself."""
     try:
-        if os.stat("/proc/self/environ").st_uid != uid:  # root's, as those of a process are that is not dumpable
+        if os.stat("/proc/self/auxv").st_uid != uid:  # root's, as those of a process are that is not dumpable
             return True
         with open("/proc/self/status", "rb") as status:
             permitted = next(int(line[7:], 16) for line in status if line.startswith(b"CapPrm:"))

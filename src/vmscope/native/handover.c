@@ -106,7 +106,7 @@ make(void)
         return;
     }
     int end = fcntl(pair[0], F_DUPFD_CLOEXEC, LEAST_NUMBER);
-    end = end < 0 ? fcntl(pair[0], F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : end;
+    end = end < 0 ? fcntl(pair[0], F_DUPFD_CLOEXEC, 3) : end;
     vmscope_own(&vmscope_handover_end, end);
     vmscope_own(&vmscope_handover_sender, pair[1]);
     if (!vmscope_handover_send(NULL, 0)) {

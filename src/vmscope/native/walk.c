@@ -69,38 +69,46 @@ find_name(const Walk *walk, int64_t first, int32_t room, WalkEntry *entry)
     return true;
 }
 
-WalkStatus
-walk_next(Walk *walk, WalkEntry *entry)
+/* Whether an entry's whole header stands at `start`, and how long the entry is. */
+static WalkStatus
+find_entry(Walk *walk, int64_t start, int32_t *length)
 {
-    int64_t start = walk->next, limit = walk->size;
-    *entry = (WalkEntry){.offset = start};
+    int64_t limit = walk->size, left = limit - start;
     if (start & 3) {
         return fail(walk, WALK_MISALIGNED, start, start);
     }
     if (start < 0 || start > limit) {
         return fail(walk, WALK_OUTSIDE, start, start);
     }
-    int64_t left = limit - start;
     if (left == 0) {
         return WALK_END;
     }
     if (left < 4) {
         return fail(walk, WALK_HEADER, limit, start);
     }
-    int32_t length = load32(walk, start);
-    if (length < 0 || length > left) {
-        return fail(walk, WALK_LENGTH, length, start);
+    *length = load32(walk, start);
+    if (*length < 0 || *length > left) {
+        return fail(walk, WALK_LENGTH, *length, start);
     }
-    if (length == 0) {
+    if (*length == 0) {
         return WALK_END;
     }
     if (left < HEADER_SIZE) {
         return fail(walk, WALK_HEADER, limit, start);
     }
-    if (walk->left == 0) {
-        return fail(walk, WALK_NUMBER, WALK_MOST, start);
-    }
+    return walk->left == 0 ? fail(walk, WALK_NUMBER, WALK_MOST, start) : WALK_ENTRY;
+}
 
+WalkStatus
+walk_next(Walk *walk, WalkEntry *entry)
+{
+    int64_t start = walk->next, limit = walk->size;
+    int32_t length = 0;
+    *entry = (WalkEntry){.offset = start};
+    WalkStatus status = find_entry(walk, start, &length);
+    if (status != WALK_ENTRY) {
+        return status;
+    }
     int32_t name_offset = load32(walk, start + 4);
     int32_t vector_length = load32(walk, start + 8);
     signed char data_type = (signed char)walk->data[start + 12];
