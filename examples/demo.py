@@ -22,6 +22,8 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
 import jdk
 
+from vmscope import terminal
+
 ROOT = Path(__file__).resolve().parents[1]
 VMSCOPE = str(Path(sys.executable).with_name("vmscope"))
 PATIENCE = 30.0  # seconds for anything that is waited for
@@ -134,11 +136,11 @@ def show(title: str, command: list[str], check: Callable[[str], bool], *, lines:
     run = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
     output = run.stdout.splitlines()
     for line in output[:lines]:
-        print(line)
+        print(terminal.printable(line))
     if len(output) > lines:
         print(f"... and {len(output) - lines} lines more")
     if run.stderr:
-        print(run.stderr, end="")
+        print(terminal.lines(run.stderr), end="")
     if run.returncode != 0 or not check(run.stdout):
         raise DemoError(f"{shown} (exit status {run.returncode}) did not show what it should: {title}")
 

@@ -21,13 +21,7 @@ LINES = "\n\t"  # what a text of several lines keeps
 LONGEST_ERROR = 2000  # characters of an error's line
 
 _MARKS = 4  # combining marks on one character; a pile of them covers the lines above and below
-# Printable to Python, though nothing is to be seen: fillers, a blank of Braille's, what chooses among glyphs.
-_UNSEEN = frozenset(
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
-    + "".join(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
-)
-# Vowels and finals of Hangul: a terminal draws them into the syllable before.
-_JAMO = frozenset(map(chr, [*range(0x1160, 0x1200), *range(0xD7B0, 0xD7FC)]))
+_FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 
 _STDERR = 2
 
@@ -60,7 +54,7 @@ class Escape:
             if not " " <= char <= "~":
                 if char in self._kept:
                     room = 0
-                elif not char.isprintable() or char in _UNSEEN:
+                elif not char.isprintable() or _is_unseen(char):
                     char, room = ascii(char)[1:-1], 0
                 elif _is_mark(char):
                     char, room = (char, self._room - 1) if self._room else (ascii(char)[1:-1], 0)
@@ -85,6 +79,11 @@ class Filter:
         return self._escape(self._decode(data, last))
 
 
+def _is_unseen(char: str) -> bool:
+    """Printable to Python, though there is nothing to be seen: fillers, and what chooses among glyphs."""
+    return char in _FILLERS or "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+
+
 def _is_mark(char: str) -> bool:
     if char < "\u0300":
         return False
@@ -103,8 +102,8 @@ def _columns(char: str) -> int:
         return 1
     import unicodedata
 
-    if char in _JAMO or unicodedata.category(char) in ("Mn", "Me"):
-        return 0
+    if "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb" or unicodedata.category(char) in ("Mn", "Me"):
+        return 0  # the first two: vowels and finals of Hangul, which are drawn into the syllable before
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 

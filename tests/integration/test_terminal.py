@@ -97,19 +97,25 @@ def hostile(start_python: StartPython, private_user: User) -> Iterator[Child]:
             os.unlink(path)
 
 
-def on_terminal(*arguments: str, status: int) -> bytes:
+def on_terminal(*arguments: str, status: int, columns: str = "500") -> bytes:
     """All that vmscope writes to a terminal, where both of its streams go."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "500", "TERM": "xterm"}
+    environment = {**os.environ, "COLUMNS": columns, "TERM": "xterm"}
     with subprocess.Popen([*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as child:
         os.close(theirs)
-        text = b""
-        try:
-            while more := os.read(ours, 65536):
-                text += more
-        except OSError:  # the other end is closed
-            pass
+        text = read_all(ours)
         assert child.wait(PATIENCE) == status, text
+    return text
+
+
+def read_all(ours: int) -> bytes:
+    """What is written to the terminal until nobody has it open any more."""
+    text = b""
+    try:
+        while more := os.read(ours, 65536):
+            text += more
+    except OSError:  # the other end is closed
+        pass
     os.close(ours)
     return text
 
@@ -198,6 +204,39 @@ def test_what_was_typed_or_pasted(arguments: list[str]) -> None:
     status = 1 if arguments[0] in ("jps", "jstat", "jcmd", "stat", "counters") else 2
     text = assert_harmless(on_terminal(*arguments, status=status))
     assert "1b" in text or arguments[0] in ("autostart", "jcmd", "jps", "cmd")
+
+
+def test_a_mistake_of_ours_shows_nothing_of_another_s_raw() -> None:
+    """The interpreter would print the traceback as it is."""
+    code = """
+import sys
+from vmscope import reader
+from vmscope.cli import main
+def vms(**_): raise ValueError(BAD)
+reader.vms = vms
+sys.exit(main(["ps"]))
+"""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([sys.executable, "-c", f"BAD = {STEERING!r}{code}"], stdout=theirs, stderr=theirs) as child:
+        os.close(theirs)
+        text = assert_harmless(read_all(ours))
+        assert child.wait(PATIENCE) == 1
+    assert text.startswith("Traceback (most recent call last):\n")
+    assert SEEN in text
+
+
+@pytest.mark.parametrize("command", ["ps", "jps", "--version", "help"])
+def test_an_output_that_cannot_be_written(command: str) -> None:
+    with open("/dev/full", "wb") as full:
+        run = subprocess.run([*COMMAND, command], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
+    assert run.returncode == 1
+    assert run.stderr == b"vmscope: [Errno 28] No space left on device\n"
+
+
+def test_a_terminal_that_does_not_say_how_wide_it_is(hostile: Child) -> None:
+    text = assert_harmless(on_terminal("ps", str(hostile.pid), status=0, columns=""))
+    assert SEEN in text
+    assert "…" not in text
 
 
 def test_people_s_tools_have_the_rule_in_pipes_too(hostile: Child) -> None:

@@ -87,6 +87,11 @@ def _tell_of_twin() -> None:
         )
 
 
+def _drop_output() -> None:
+    """The flush at exit must not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def main(args: list[str] | None = None) -> int:
     """Runs one command. Its exit status: 0, 1 (the target), 2 (the command line); the drop-ins have the JDK's.
 
@@ -99,11 +104,20 @@ def main(args: list[str] | None = None) -> int:
         status = _dispatch(sys.argv[1:] if args is None else args)
         terminal.OUT.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the flush at exit must not fail again
+        _drop_output()
         return 1
     except KeyboardInterrupt:
         return 130
     except VMScopeError as error:
         terminal.complain(error)
         return 2 if isinstance(error, (CommandLineError, OptionError)) else 1
+    except OSError as error:  # the output cannot be written, as on a full disk
+        terminal.complain(VMScopeError(str(error)))
+        _drop_output()
+        return 1
+    except Exception:  # a mistake of ours; but what it shows may be another's text
+        import traceback
+
+        terminal.ERR.show(traceback.format_exc())
+        return 1
     return status if isinstance(status, int) else status()  # a program, whose errors are not ours to catch
