@@ -309,7 +309,8 @@ def test_a_python_s_own_names(start_python: StartPython, private_user: User, com
 
 def test_what_a_program_is_told_of_itself(start_vmscope: StartVMScope) -> None:
     """`print(vmscope.status())`, and its reasons by themselves."""
-    child = start_vmscope(code="from vmscope.runtime import VM\nVM.reason = VM.attach_reason = 'a\\x1b[2J\\nb'")
+    code = "from vmscope.runtime import VM\nVM.reason = VM.attach_reason = 'a\\x1b[2J\\nb'"
+    child = start_vmscope("-XX:+DisableAttachMechanism", code=code)
     for question in ("vmscope.status().reason", "vmscope.status().attach_reason"):
         assert child.ask(question) == "a\\x1b[2J\\nb"
     assert "\x1b" not in child.ask("vmscope.status()")

@@ -237,6 +237,11 @@ def test_fast_paths_import_nothing_heavy(arguments: list[str]) -> None:
     assert loaded & HEAVY == set()
 
 
+def test_a_program_does_not_pay_for_what_it_does_not_show() -> None:
+    code = "sys.argv[1:] = ['run', '-c', 'pass']\nfrom vmscope.cli import main\nsys.exit(main())"
+    assert modules_loaded(code) & {"vmscope.terminal", "vmscope.log", "unicodedata"} == set()
+
+
 # -- one way to a terminal ------------------------------------------------------------------------
 
 STREAMS = {"stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__"}
@@ -301,6 +306,6 @@ terminal.warn("a"); os.write(fd, b"a"); out.write("a"); "print(1)"
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.[ch]")), ids=module_id)
 def test_c_writes_nothing_but_the_name_of_what_crashed(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    writers = r"\b(?:printf|puts|perror|PyErr_Print\w*|PySys_Write\w+)\(|\bSTD(?:OUT|ERR)_FILENO\b|\bstd(?:out|err)\b"
-    found = re.findall(writers, text)
-    assert found == (["STDERR_FILENO"] * 2 if path.name == "culprit.c" else [])
+    streams = r"\b(?:printf|puts|perror|PyErr_Print\w*|PySys_Write\w+)\(|\bstd(?:out|err)\b"
+    found = re.findall(rf"{streams}|\bd?(?:write|writev|printf)\((?:STD(?:OUT|ERR)_FILENO|[12]),", text)
+    assert found == (["write(STDERR_FILENO,"] if path.name == "culprit.c" else [])

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope import terminal
 from vmscope.errors import CommandLineError, OptionError, VMScopeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
 # name, one line for people
 COMMANDS: tuple[tuple[str, str], ...] = (
@@ -48,26 +48,33 @@ def _command(name: str) -> str:
     return name
 
 
+def _terminal() -> ModuleType:
+    """A program under `run` does not wait for its import."""
+    from vmscope import terminal
+
+    return terminal
+
+
 def _dispatch(args: list[str]) -> int | Callable[[], int]:
     if not args:
-        terminal.ERR.show(usage())
+        _terminal().ERR.show(usage())
         return 2
     first, rest = args[0], args[1:]
     if first in ("--version", "-V"):
         from vmscope import __version__
 
-        terminal.OUT.show(f"vmscope {__version__}\n")
+        _terminal().OUT.show(f"vmscope {__version__}\n")
         return 0
     asked = first in ("help", "--help", "-h")
     if asked:
         if not rest:
-            terminal.OUT.show(usage())
+            _terminal().OUT.show(usage())
             return 0
         first = rest[0]
     name = _command(first)
     module = __import__(f"vmscope.cli.{name}", fromlist=["main"])
     if asked or (rest == ["--help"] and name not in DROP_INS):
-        terminal.OUT.show(module.HELP)
+        _terminal().OUT.show(module.HELP)
         return 0
     if name in ("run", "ps"):
         _tell_of_twin()
@@ -80,7 +87,7 @@ def _tell_of_twin() -> None:
     from vmscope import native
 
     if native.TWIN_REASON not in ("", native.SWITCHED_OFF):
-        terminal.ERR.show(
+        _terminal().ERR.show(
             f"vmscope: its Python twin runs, for {native.TWIN_REASON}: counters cost 15 times as much, and native "
             "agents, the heaps' counters and what a crash saves are missing (install a C compiler and Python's "
             "headers, then: python -m pip install --force-reinstall --no-cache-dir vmscope)\n"
@@ -102,22 +109,23 @@ def main(args: list[str] | None = None) -> int:
         boot.leave()
     try:
         status = _dispatch(sys.argv[1:] if args is None else args)
-        terminal.OUT.flush()
+        if not callable(status):
+            _terminal().OUT.flush()
     except BrokenPipeError:
         _drop_output()
         return 1
     except KeyboardInterrupt:
         return 130
     except VMScopeError as error:
-        terminal.complain(error)
+        _terminal().complain(error)
         return 2 if isinstance(error, (CommandLineError, OptionError)) else 1
     except OSError as error:  # the output cannot be written, as on a full disk
-        terminal.complain(VMScopeError(str(error)))
+        _terminal().complain(VMScopeError(str(error)))
         _drop_output()
         return 1
     except Exception:  # a mistake of ours; but what it shows may be another's text
         import traceback
 
-        terminal.ERR.show(traceback.format_exc())
+        _terminal().ERR.show(traceback.format_exc())
         return 1
     return status if isinstance(status, int) else status()  # a program, whose errors are not ours to catch

@@ -6,7 +6,7 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import environ, flags, later, runtime, terminal
+from vmscope import environ, flags, later, runtime
 from vmscope.errors import CommandLineError, LibraryError
 
 if sys.platform != "win32":
@@ -60,7 +60,7 @@ def main(args: list[str]) -> "Callable[[], int]":
     environ.hand_on(environ.RUN_OPTIONS, None)  # of a `vmscope run` that this was started under
     inherited = environ.get(environ.OPTIONS)
     if inherited:
-        terminal.ERR.show(f"Picked up {environ.OPTIONS}: {inherited}\n")
+        _show(f"Picked up {environ.OPTIONS}: {inherited}\n")
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
     runtime.start(*options, command=" ".join([name, *arguments]), agents=False)
     if runtime.VM.flags.on("FollowChildren"):
@@ -74,7 +74,7 @@ def main(args: list[str]) -> "Callable[[], int]":
     try:
         runtime.VM.load_agents(shown=True)
     except LibraryError as error:
-        terminal.ERR.show(error.at_start())
+        _show(error.at_start())
         return lambda: 1
 
     def program() -> int:
@@ -144,7 +144,13 @@ def _make_main() -> "ModuleType":
 def _tell_unsaved() -> None:
     """Who asked for a save is told that there is none; the exit status stays the program's."""
     if runtime.VM.unsaved:
-        terminal.ERR.show(f"vmscope: {runtime.VM.unsaved}\n")
+        _show(f"vmscope: {runtime.VM.unsaved}\n")
+
+
+def _show(text: str) -> None:
+    from vmscope import terminal
+
+    terminal.ERR.show(text)
 
 
 def _first_path(kind: str, target: str, application: bool) -> str:
