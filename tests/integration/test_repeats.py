@@ -41,6 +41,7 @@ for _ in sys.stdin:
         handlers=len(logging.getLogger("vmscope").handlers),
         lines_cached=len(linecache.cache),
         importers=len(sys.path_importer_cache),
+        files=len(os.listdir(folder)),
         region=vmscope.status().used,
     )
     print(json.dumps(found), flush=True)
@@ -134,6 +135,8 @@ REQUESTS: dict[str, Request] = {
     "a module that disposes of what it made": lambda host, i: host.ask("load", "brief", "false", str(i)),
     "a logger that is not there": lambda host, i: host.ask("jcmd", f"VM.log what=a{i}.b.c=debug"),
     "an output for the log": lambda host, i: host.ask("jcmd", f"VM.log output={host.folder}/out{i % 2000}"),
+    "a dump over a file": lambda host, i: host.ask("dumpheap", f"{host.folder}/log", "-all"),
+    "a dump in no folder": lambda host, i: host.ask("jcmd", f"GC.heap_dump {host.folder}/no{i}/dump"),
     "a flag that is not there": lambda host, i: host.ask("setflag", f"Flag{i}", "1"),
     "a flag's value": lambda host, i: host.ask("setflag", "PerfDataSaveFile", f"/tmp/file{i}"),
     "an instrument on and off": lambda host, i: host.ask("setflag", "Instrument", ["warnings", ""][i % 2]),
