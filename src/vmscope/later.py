@@ -14,7 +14,9 @@ from vmscope import native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 _DELAY = 20_000_000  # ns
 
@@ -24,6 +26,8 @@ _waiting: Callable[[], object] | None = None
 _threshold = 0  # the program's own, where native.NO_COLLECTION stands in its place
 _visits = 0  # calls under way for which it does
 _visiting = _thread.allocate_lock()
+_ours: set[int] = set()  # the threads that make them
+_PATH_FINDER = sys.modules["_frozen_importlib_external"].PathFinder
 _forks: list[list[Callable[[], object]]] = []  # forks that wait for our threads: hooks that were registered meanwhile
 _register: Callable[..., object]  # os.register_at_fork, while `_note` stands in its place
 _multiprocessing: object = None  # the module that we have told
@@ -111,6 +115,42 @@ def _run() -> None:
         without_collection(callback)
 
 
+def _fixed() -> list[str]:
+    """The entries of sys.path that stand for no other folder when the program goes to one: `""` does."""
+    return [entry for entry in sys.path if os.path.isabs(str(entry))]
+
+
+class _Finder:
+    """Finds modules for our own code, and none in the folder that the program is in just now: who may write there would
+    choose what the program runs as soon as a client asks."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """None: the other finders are asked as ever."""
+        if path is not None or _thread.get_ident() not in _ours:
+            return None
+        for finder in sys.meta_path:
+            if finder is not _Finder:
+                spec = finder.find_spec(name, _fixed() if finder is _PATH_FINDER else None)
+                if spec is not None:
+                    return spec
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+class ProgramsCode:
+    """A context, around code on a thread of ours that is not ours: it finds modules as the program does."""
+
+    __slots__ = ("_was_ours",)
+
+    def __enter__(self) -> None:
+        self._was_ours = _thread.get_ident() in _ours
+        _ours.discard(_thread.get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        if self._was_ours:
+            _ours.add(_thread.get_ident())
+
+
 def without_collection(callback: Callable[[], object]) -> object:
     """Calls it, on a thread of ours, with no garbage collection but those that it asks for itself; what it returns.
 
@@ -125,11 +165,13 @@ def without_collection(callback: Callable[[], object]) -> object:
         if not _visits:
             _suspend()
         _visits += 1
+        _ours.add(_thread.get_ident())
     try:
         return callback()
     finally:
         with _visiting:
             _visits -= 1
+            _ours.discard(_thread.get_ident())
             if not _visits:
                 _restore()
 
@@ -158,6 +200,8 @@ def _suspend() -> None:
     _threshold, *others = thresholds()
     if _threshold:  # 0: the program does without
         gc.set_threshold(native.NO_COLLECTION, *others)
+    if len(_fixed()) < len(sys.path):
+        sys.meta_path.insert(0, _Finder)
 
 
 def _restore() -> None:
@@ -165,6 +209,8 @@ def _restore() -> None:
 
     if gc.get_threshold()[0] == native.NO_COLLECTION:  # else the program has set its own
         gc.set_threshold(*thresholds())
+    if _Finder in (sys.meta_path or ()):  # None, at the very end
+        sys.meta_path.remove(_Finder)
 
 
 def _before_fork() -> None:
@@ -200,6 +246,7 @@ def _after_fork() -> None:
     native.after_fork_in_child()
     if _visits:  # forked in the middle of a call that took too long to be waited for
         _visits, _visiting = 0, _thread.allocate_lock()
+        _ours.clear()
         _restore()
     if _waiting is not None:
         try:

@@ -11,6 +11,8 @@ import _thread
 import os
 import sys
 
+from vmscope import later
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import threading
@@ -18,11 +20,17 @@ if TYPE_CHECKING:
 
 
 class Visit:
-    """A context, around whatever runs code that is not ours: what `threading` took for true in it is put right."""
+    """A context, around whatever runs code that is not ours, or may call some: what `threading` took for true in it is
+    put right. Unless it is `ours` it finds modules as the program does."""
 
-    __slots__ = ("_known", "_there")
+    __slots__ = ("_code", "_known", "_there")
+
+    def __init__(self, ours: bool = False) -> None:
+        self._code = None if ours else later.ProgramsCode()
 
     def __enter__(self) -> None:
+        if self._code is not None:
+            self._code.__enter__()
         module = sys.modules.get("threading")
         self._there = module is not None
         self._known = module is not None and _thread.get_ident() in module._active
@@ -30,6 +38,8 @@ class Visit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._code is not None:
+            self._code.__exit__()
         module = sys.modules.get("threading")
         if module is None:
             return

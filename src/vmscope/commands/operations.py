@@ -124,7 +124,7 @@ def load(reply: Reply, name: str = "", absolute: str = "", options: str = "", *_
     from vmscope.commands import agent_load
 
     kind = "-agentpath" if absolute == "true" else ""
-    with guest.Visit():
+    with guest.Visit(ours=True):
         reply.write(f"return code: {agent_load.load(name, options, kind)}\n")
 
 

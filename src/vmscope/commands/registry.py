@@ -171,10 +171,11 @@ def _known(name: str) -> Command:
 
 def _run(command: Command, values: dict[str, Value], out: Output) -> Iterator[None]:
     try:
-        with guest.Visit():
+        ours = command.name in TABLE
+        with guest.Visit(ours):
             rest = command.run(out, **values)
         if isinstance(rest, GeneratorType):
-            yield from _visits(rest)
+            yield from _visits(rest, ours)
     except (CommandError, BrokenPipeError, GeneratorExit):
         raise
     except VMScopeError as error:
@@ -185,16 +186,16 @@ def _run(command: Command, values: dict[str, Value], out: Output) -> Iterator[No
         raise CommandError(f"{command.name} failed: {type(error).__name__}{': ' if text else ''}{text}") from error
 
 
-def _visits(rest: GeneratorType[object, None, object]) -> Iterator[None]:
+def _visits(rest: GeneratorType[object, None, object], ours: bool) -> Iterator[None]:
     """The steps of a command that has some, each of which may come on another thread."""
     try:
         while True:
-            with guest.Visit():
+            with guest.Visit(ours):
                 if next(rest, rest) is rest:
                     return
             yield
     finally:
-        with guest.Visit():
+        with guest.Visit(ours):
             rest.close()
 
 

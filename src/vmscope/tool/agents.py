@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope import log
+from vmscope import later, log
 from vmscope.errors import AgentError, LibraryError
 from vmscope.tool import calls, host, reports
 from vmscope.tool.codes import Phase, Version
@@ -276,7 +276,8 @@ class Agent:
         if function is None:
             raise AgentError(self.name, f"it has no {entry}")
         try:
-            status = function(self.vm, self.options)
+            with later.ProgramsCode():
+                status = function(self.vm, self.options)
         except BaseException as error:
             self.vm.dispose()
             if isinstance(error, KeyboardInterrupt):
@@ -318,7 +319,8 @@ def _find_linked(name: str) -> object | None:
 
 def _import(name: str) -> object:
     try:
-        __import__(name)
+        with later.ProgramsCode():
+            __import__(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise AgentError(name, f"no module is called {error.name}") from error

@@ -10,6 +10,7 @@ import builtins
 import sys
 from types import ModuleType
 
+from vmscope import later
 from vmscope.tool import anatomy
 from vmscope.tool.jni.java_classes import CLASSES
 
@@ -45,7 +46,8 @@ def imported(name: str) -> ModuleType | None:
     found = sys.modules.get(name)
     if found is None:
         try:
-            __import__(name)
+            with later.ProgramsCode():
+                __import__(name)
         except ModuleNotFoundError as error:
             if error.name is not None and f"{name}.".startswith(f"{error.name}."):
                 return None
