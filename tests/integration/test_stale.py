@@ -210,6 +210,17 @@ def test_process_that_starts_while_its_predecessor_is_cleaned_keeps_its_file(
     assert clean(directory, os.getpid()) == []
 
 
+def test_of_very_many_names_beside_the_directory_some_are_looked_at(directory: Directory, dead: int) -> None:
+    """Whoever may make files in /tmp does not hold up a start."""
+    tmp = Path(directory.path).parent
+    first = tmp / f"{_stale.TEMPORARY}{dead}-0"
+    first.touch()
+    for number in range(1, 20_000):
+        os.link(first, tmp / f"{_stale.TEMPORARY}{dead}-{number}")
+    _stale.clean_temporary(directory, os.getpid())
+    assert 3_000 < len(os.listdir(tmp)) < 4_000
+
+
 def test_no_descriptor_is_left(directory: Directory, dead: int, live: int) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for name in (dead, live, "notes", WRAPS_TO_1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import random
 import re
@@ -536,6 +537,28 @@ def test_it_sweeps_what_killed_processes_left(form: Any, tmp_path: Path) -> None
             time.sleep(0.01)
         time.sleep(0.1)
         assert {path.name for path in tmp_path.iterdir()} == {*live, young, listens, file, "socket"}
+
+
+def test_of_very_many_names_it_looks_at_some(form: Any, tmp_path: Path) -> None:
+    """Whoever may make files beside the socket holds up neither its clients nor the program."""
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    first = tmp_path / f".java_pid{dead.pid}"
+    with closing(socket.socket(socket.AF_UNIX)) as bound:
+        bound.bind(str(first))
+    os.utime(first, times=(0, 0))
+    pids = (pid for pid in range(2**31 - 1, 2**22, -1))
+    for pid in itertools.islice(pids, 20_000):
+        os.link(first, tmp_path / f".java_pid{pid}")
+    before = len(os.listdir(tmp_path))
+    serving = Serving(form, tmp_path)
+    deadline = time.monotonic() + PATIENCE
+    while len(os.listdir(tmp_path)) > before - 16_000:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert serving.ask() == REPLY, "it is over"
+    assert len(os.listdir(tmp_path)) > 3_000
+    assert serving.listener.close(SECOND)
 
 
 def test_what_stands_in_the_way(form: Any, tmp_path: Path) -> None:

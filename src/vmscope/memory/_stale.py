@@ -15,6 +15,7 @@ from vmscope import native
 from vmscope.memory._directory import Directory
 
 TEMPORARY = ".vmscope-"  # then the pid, "-", and what nobody can guess: a file that is to become that pid's region
+_MOST_NAMES = 16384  # of /tmp are looked at: whoever may make files there must not hold up a start
 _LARGEST_PID = 2**31 - 1  # of pid_t; a number beyond is nobody's, and must not wrap round to somebody's
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: a fifo must not hold us up
 
@@ -45,7 +46,9 @@ def clean_temporary(directory: Directory, own_pid: int) -> None:
     The region's own name may be there already: a second link to the file, which `clean` does not take for a region.
     """
     tmp = os.path.dirname(directory.path)
-    for name in os.listdir(tmp):
+    with os.scandir(tmp) as entries:
+        names = [entry.name for _, entry in zip(range(_MOST_NAMES), entries, strict=False)]
+    for name in names:
         if name.startswith(TEMPORARY):
             try:
                 _clean_pair(directory.fd, f"{tmp}/{name}", name.split("-")[1], own_pid)

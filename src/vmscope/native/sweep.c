@@ -14,6 +14,7 @@
 
 #define PREFIX ".java_pid"
 #define LEAST_AGE 60 /* seconds */
+#define MOST_NAMES 16384 /* are looked at: whoever may make files there must not hold up a start */
 
 /* The pid of `.java_pidN`, or of `.java_pidN.tmp`, under which it is made; 0: another name. */
 static pid_t
@@ -83,7 +84,7 @@ vmscope_sweep(const char *path, Thread *self)
         return;
     }
     struct dirent *entry;
-    while (!vmscope_thread_is_stopping(self) && (entry = readdir(folder)) != NULL) {
+    for (int i = 0; i < MOST_NAMES && !vmscope_thread_is_stopping(self) && (entry = readdir(folder)) != NULL; i++) {
         sweep_one(path, dirfd(folder), entry->d_name);
     }
     closedir(folder);
