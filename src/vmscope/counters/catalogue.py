@@ -95,7 +95,7 @@ CATALOGUE: tuple[tuple[str, str, int, str, str, str, str], ...] = (
     ("python.gc.generation.2.uncollectable", "counter", EVENTS, "collection", "", "gc.callbacks", "Objects that they could not free."),
     ("python.gc.generation.2.count", "gauge", NONE, "visit:gc.count.2", "", "gc.get_count", "Collections of generation 1 since the last one."),
     ("python.gc.generation.2.threshold", "gauge", NONE, "visit:gc.threshold.2", "", "gc.get_threshold", "Above this count a collection is due."),
-    ("python.gc.generation.2.objects", "gauge", NONE, "visit:gc.objects", "to 3.13", "the collector", "Objects in it, as the last collections left them; what was freed since is still counted."),
+    ("python.gc.generation.2.objects", "gauge", NONE, "visit:gc.objects", "", "the collector", "Objects in it, as the last collections left them; what was freed since is still counted. 3.14.0 to 3.14.4 do not count them."),
     ("python.gc.longestPause", "gauge", TICKS, "collection", "", "gc.callbacks", "The longest collection, of any generation."),
     ("python.gc.enabled", "gauge", NONE, "visit:gc.enabled", "", "gc.isenabled", "1 while collections start by themselves."),
     ("python.gc.garbage", "gauge", NONE, "visit:gc.garbage", "", "gc.garbage", "Objects in gc.garbage."),

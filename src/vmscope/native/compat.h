@@ -33,6 +33,20 @@
 #define VMSCOPE_COMPACT_VALUE(number) (Py_SIZE(number) * (Py_ssize_t)((PyLongObject *)(number))->ob_digit[0])
 #endif
 
+/* How far behind the pointer to gc.callbacks, in words, the collector has its counts of old objects; 0: it has none, as
+ * the incremental one of 3.14.0 to 3.14.4. */
+static inline size_t
+vmscope_old_objects(void)
+{
+#if PY_VERSION_HEX >= 0x030F0000
+    return 2;
+#elif PY_VERSION_HEX >= 0x030E0000
+    return Py_Version >= 0x030E0500 ? 4 : 0;
+#else
+    return 1;
+#endif
+}
+
 /* CPython 3.14 may run a signal's handler between `__enter__` and the block of a `with`; what that raises leaves
  * without `__exit__` (gh-148874). */
 #if PY_VERSION_HEX >= 0x030E0000 && PY_VERSION_HEX < 0x030F0000

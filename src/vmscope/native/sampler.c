@@ -20,7 +20,7 @@
 #define NO_COLLECTION 2147480333 /* a threshold that keeps the collector off: no number of a program's */
 #define SMOOTHING 0.125        /* weight of a visit in the contention estimate */
 
-#if !defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000 /* 3.14 has another collector */
+#ifndef Py_GIL_DISABLED /* there it has other counts */
 #define HAS_LONG_LIVED 1
 #define SEARCHED 16384 /* bytes of the interpreter's state; they begin at 7,600 at most */
 #endif
@@ -500,16 +500,17 @@ attribute(const char *module, const char *name)
 
 #ifdef HAS_LONG_LIVED
 /* The collector counts them for itself, and tells nobody. Its counts stand in the interpreter's state, after the
- * pointers to gc.garbage and gc.callbacks, by which they are found; NULL where they are not. */
+ * pointers to gc.garbage and gc.callbacks, by which they are found; NULL where they are not, or not kept. */
 static const Py_ssize_t *
 find_long_lived(PyInterpreterState *interpreter, PyObject *garbage)
 {
     PyObject *callbacks = attribute("gc", "callbacks");
     const Py_ssize_t *found = NULL;
     PyObject *const *words = (PyObject *const *)interpreter; /* of 100,000 bytes and more */
-    for (size_t i = 0; callbacks != NULL && i < SEARCHED / sizeof *words && found == NULL; i++) {
+    size_t behind = vmscope_old_objects();
+    for (size_t i = 0; callbacks != NULL && behind != 0 && i < SEARCHED / sizeof *words && found == NULL; i++) {
         if (words[i] == garbage && words[i + 1] == callbacks) {
-            found = (const Py_ssize_t *)(words + i + 2);
+            found = (const Py_ssize_t *)(words + i + 1 + behind);
         }
     }
     Py_XDECREF(callbacks);
@@ -684,8 +685,12 @@ int
 vmscope_add_sampler(PyObject *module)
 {
     PyTypeObject *type = vmscope_add_type(module, &sampler_spec, NULL);
-    PyObject *names = type == NULL ? NULL : PyTuple_New(FIELD_COUNT);
-    for (int i = 0; names != NULL && i < FIELD_COUNT; i++) {
+    int count = FIELD_COUNT;
+#ifdef HAS_LONG_LIVED
+    count -= vmscope_old_objects() == 0; /* it is the last one */
+#endif
+    PyObject *names = type == NULL ? NULL : PyTuple_New(count);
+    for (int i = 0; names != NULL && i < count; i++) {
         PyObject *name = PyUnicode_InternFromString(field_names[i]);
         if (name == NULL) {
             Py_CLEAR(names);
