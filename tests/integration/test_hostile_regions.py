@@ -17,9 +17,6 @@ START = """
 from tests.attackers import *
 from tests import attackers
 honest = honest_vm()
-def free():
-    found = os.statvfs("/tmp")
-    return found.f_bavail * found.f_bsize
 def listed(*arguments):
     ran = ours("ps", "--json", *arguments)
     assert (ran.status, ran.error) == (0, ""), ran
@@ -41,14 +38,11 @@ def test_a_region_that_is_made_to_hold_up(kind: str) -> None:
         START
         + f"""
 evil = [process_of(ATTACKER, attackers.{kind}) for _ in range(3 if "{kind}" != "dense" else 1)]
-before = free()
-commands = [["ps"], ["ps", "--json"], ["stat", str(honest)], *(["stat", str(pid)] for pid in evil)]
-ran = [ours(*command) for command in commands]
-left = before - free()
-commands = [["counters", str(evil[0])], ["counters", str(honest)]]
+commands = [["ps"], ["ps", "--json"], ["stat", str(honest)], *(["stat", str(pid)] for pid in evil),
+            ["counters", str(evil[0])], ["counters", str(honest)]]
 if "{kind}" != "starting":
     commands += [["jps", "-l"], ["jcmd", "-l"], ["jstat", "-gc", str(evil[0])]]
-result = dict(honest=honest, evil=evil, ran=ran + [ours(*command) for command in commands], left=left)
+result = dict(honest=honest, evil=evil, ran=[ours(*command) for command in commands])
 """
     )
     rows = {row["pid"]: row for row in json.loads(found["ran"][1][1])}
@@ -60,7 +54,6 @@ result = dict(honest=honest, evil=evil, ran=ran + [ours(*command) for command in
         assert error.count("\n") <= 1
         assert cpu < CPU, (status, output[:300], error)
         assert memory < MEMORY, (status, output[:300], error)
-    assert found["left"] < 8 << 20  # a hole that is read becomes a page of /tmp: they hardly read any
     assert max(map(len, found["ran"][0][1].splitlines())) < 120_000
 
 
@@ -80,7 +73,7 @@ result = dict(honest=honest, evil=evil, ran=[ours(*command)[:3] for command in c
     head, *lines = table.splitlines()
     assert head.split()[-1] == "REASON"
     (evil,) = (line.split() for line in lines if line.split()[0] == str(found["evil"]))
-    assert evil[:4] == [str(found["evil"]), "attacker", "-", "-"]
+    assert evil[:4] == [str(found["evil"]), "1001", "-", "-"]
     assert evil[5] == "1"  # its threads
     assert "unknown type code" in " ".join(evil)
     by_pid = {row["pid"]: row for row in json.loads(rows)}

@@ -18,7 +18,7 @@ from tests import corpus
 from tests.fuzz import mutate
 from tests.published import CONSTANT, entries, image, region
 from vmscope import native
-from vmscope.errors import FormatError, StaleRegion
+from vmscope.errors import FormatError, ReadTimeout, StaleRegion
 from vmscope.native import mapping as twin
 from vmscope.reader import snapshot
 from vmscope.reader.snapshot import RETRIES, Reader
@@ -228,6 +228,102 @@ def test_a_prologue_that_lies(read: Open, path: Path) -> None:
             assert time.monotonic() - begin < 2
 
 
+class Counted:
+    """A mapping that counts the bytes that are read."""
+
+    def __init__(self, mapping: Any) -> None:
+        self._mapping = mapping
+        self.size = mapping.size
+        self.count = 0
+
+    def read(self, offset: int, length: int) -> bytes:
+        self.count += length
+        data: bytes = self._mapping.read(offset, length)
+        return data
+
+    def gather(self, offsets: memoryview, out: memoryview) -> None:
+        self.count += len(out) * 8
+        self._mapping.gather(offsets, out)
+
+
+def counted(reader: Reader) -> Counted:
+    mapping = Counted(reader.mapping)
+    reader.mapping = mapping  # type: ignore[assignment]
+    return mapping
+
+
+@pytest.mark.parametrize("used", [8 << 20, 2**31 - 1, (8 << 20) - 64])
+@pytest.mark.parametrize("count", [3, 2**31 - 1])
+def test_no_more_is_copied_than_there_is(read: Open, path: Path, used: int, count: int) -> None:
+    """Whatever a region of 8 MiB says, its three entries are all that is there."""
+    values: dict[str, int | str] = {"one": 1, "two": 2, "text": "three"}
+    made = bytearray(region(values, size=8 << 20))
+    struct.pack_into("=i", made, 8, used)
+    struct.pack_into("=i", made, 28, count)
+    path.write_bytes(made)
+    reader = read(path)
+    mapping = counted(reader)
+    assert reader.some(("one",)) == {"one": 1}
+    assert mapping.count <= 300 << 10
+    for _ in range(4):
+        assert reader.values() == values
+    assert mapping.count <= 4 << 20
+
+
+def test_a_large_region_is_copied_twice_at_most(read: Open, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that never stands still, too."""
+    values: dict[str, int | str] = {f"n.{number}": number for number in range(60_000)}
+    made = bytearray(region(values, size=4 << 20))
+    struct.pack_into("=i", made, 28, 2**31 - 1)
+    path.write_bytes(made)
+    reader = read(path)
+    mapping = counted(reader)
+    stamps = iter(range(2, 1000))
+    parse = native.scan
+
+    def scan(*arguments: Any) -> Any:
+        rewrite(path, 16, struct.pack("=q", next(stamps)))
+        return parse(*arguments)
+
+    monkeypatch.setattr(native, "scan", scan)
+    with pytest.raises(FormatError, match="changed in each of 1 copies"):
+        reader.structure()
+    assert mapping.count < 3 * len(made)
+
+
+def test_a_region_of_more_entries_than_can_be_read(read: Open, path: Path) -> None:
+    long = [encode.entry(f"t.{number}", units=5, variability=3, value=b"x", capacity=1 << 20) for number in range(17)]
+    path.write_bytes(image(long, size=20 << 20))
+    reader = read(path)
+    mapping = counted(reader)
+    for _ in range(3):
+        with pytest.raises(FormatError, match="take more than 16,777,216 bytes") as caught:
+            reader.values()
+        assert (caught.value.path, caught.value.pid) == (str(path), 4711)
+    assert mapping.count < 8 * len(long) << 20
+    with pytest.raises(FormatError, match="no counter of its first 262,144 bytes"):
+        reader.some(("t.0",))
+
+
+def test_a_read_has_a_time(read: Open, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values: dict[str, int | str] = {"one": 1, "text": "two"}
+    made = bytearray(region(values))
+    struct.pack_into("=i", made, 28, 5)  # it says that there are more
+    path.write_bytes(made)
+    monkeypatch.setattr(snapshot, "PATIENCE", -1.0)
+    for look in (Reader.structure, Reader.values):
+        with pytest.raises(ReadTimeout, match="cannot be read within") as caught:
+            look(read(path))
+        assert (caught.value.path, caught.value.pid) == (str(path), 4711)
+        assert caught.value.hint
+    assert read(path).some(("one",)) == {"one": 1}
+    path.write_bytes(region(values))
+    reader = read(path)
+    reader.structure()
+    with pytest.raises(ReadTimeout):  # its texts
+        reader.values()
+
+
 @pytest.mark.parametrize("name", corpus.names())
 def test_some_counters(read: Open, path: Path, name: str) -> None:
     """The same values as those of a whole look."""
@@ -235,9 +331,8 @@ def test_some_counters(read: Open, path: Path, name: str) -> None:
     reader = read(path)
     wanted = decode.values(corpus.load(name))
     asked = (*list(wanted)[::7], "java.property.java.home", "sun.rt.createVmBeginTime", "not.there", "sun.gc")
-    found = reader.some(asked)
-    assert found.keys() <= set(asked) or path.read_bytes()[5] == 1  # of 1.0, all of them
-    assert {key: found.get(key) for key in asked} == {key: wanted.get(key) for key in asked}
+    wanted = {key: wanted[key] for key in asked if key in wanted}
+    assert reader.some(asked) == reader.some(asked, sound=True) == wanted
 
 
 def test_some_counters_of_a_region_that_has_their_names_elsewhere(read: Open, path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from tests import corpus
 from tests.corpus import build
 from tests.implementations import both
-from vmscope.errors import EntryTypeError, FormatError, StructureError
+from vmscope.errors import DataError, EntryTypeError, FormatError, StructureError
 
 A, B = build.entry(b"a", 7, units=4, variability=2), build.entry(b"text", b"hello\0", flags=3, variability=3)
 REGION = build.region([A, B], size=256)
@@ -119,6 +120,94 @@ def test_texts_may_share_bytes_but_not_without_end(native: Any) -> None:
     assert caught.value.offset == 32 + 24 * 8  # at the ninth
     with pytest.raises(StructureError, match="entries share too many bytes"):
         native.read(shared(1000, 100_000), 32, False)
+
+
+def test_what_entries_share_does_not_grow_with_the_region(native: Any) -> None:
+    """8 MiB of texts, however large the region is."""
+    size = 4 << 20
+    with pytest.raises(StructureError, match="entries share too many bytes") as caught:
+        native.scan(shared(1000, size), 32, False)
+    assert caught.value.offset == 32 + 24  # at the second
+
+
+@pytest.mark.parametrize("function", ["scan", "read"])
+def test_a_region_has_no_more_entries_than_readers_can_bear(native: Any, function: str) -> None:
+    most = 1 << 18
+    entry = build.entry(b"n", 7)
+    whole = getattr(native, function)(build.region([entry * most], size=0), 32, False)
+    assert len(whole[0] if function == "scan" else whole) in (1, most)
+    with pytest.raises(StructureError, match="more entries than a region may have: 262144") as caught:
+        getattr(native, function)(build.region([entry * (most + 1)], size=0), 32, False)
+    assert caught.value.offset == 32 + most * len(entry)
+
+
+def test_what_cannot_be_read_to_its_end_makes_no_objects(native: Any) -> None:
+    """Of a large region, by the extension: its end is looked for first."""
+    if native.IMPLEMENTATION != "c":
+        pytest.skip("the twin makes them on its way")
+    data = build.region([build.entry(b"n", 7) * 100_000, build.entry(b"bad", 7, units=0)], size=0)
+    tracemalloc.start()
+    try:
+        for function in (native.scan, native.read):
+            with pytest.raises(DataError):
+                function(data, 32, False)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+
+
+# -- some by their names --------------------------------------------------------------------------
+
+
+def test_find(native: Any) -> None:
+    assert native.find(REGION, 32, False, ("text", "nothing", "a")) == {"text": "hello", "a": 7}
+    assert list(native.find(REGION, 32, False, ("text", "a"))) == ["text", "a"]
+    assert native.find(REGION, 64, False, ("text", "a")) == {"text": "hello"}
+    assert native.find(REGION, 32, False, ()) == {}
+    assert native.find(b"", 0, False, ("a",)) == {}
+    big = build.region([build.entry(b"a", -(2**63), big=True)], big=True)
+    assert native.find(big, 32, True, ("a", "", "a" * 200, "é")) == {"a": -(2**63)}
+
+
+def test_find_takes_the_last_of_a_name(native: Any) -> None:
+    long = b"x" * 100
+    data = build.region(
+        [build.entry(b"a", 1), build.entry(long, 2), build.entry(b"a", b"three\0"), build.entry(b"", 4)]
+    )
+    assert native.find(data, 32, False, ("a", long.decode(), "")) == {"a": "three", long.decode(): 2, "": 4}
+
+
+def test_find_gives_what_stands_before_the_damage(native: Any) -> None:
+    data = build.region([A, build.entry(b"bad", 7, units=0), build.entry(b"b", 1)])
+    assert native.find(data, 32, False, ("a", "b")) == {"a": 7}
+    assert native.find(data[:70], 32, False, ("a", "b")) == {"a": 7}
+    for names in ((), ("b",), ("bad",)):
+        with pytest.raises(DataError):
+            native.find(data, 32, False, names)
+
+
+@pytest.mark.parametrize("name", corpus.names())
+def test_find_agrees_with_read(native: Any, name: str) -> None:
+    data = corpus.load(name)
+    big = data[4] == 0
+    if data[5] != 2:
+        pytest.skip("version 1.0")
+    values = native.read(data, 32, big)
+    assert native.find(data, 32, big, (*values, "not.there")) == values
+
+
+def test_wrong_arguments_of_find(native: Any) -> None:
+    for arguments in (
+        (REGION, 32, False),
+        (REGION, 32, False, ["a"]),
+        (REGION, 32, False, (1,)),
+        ("text", 32, False, ()),
+    ):
+        with pytest.raises(TypeError):
+            native.find(*arguments)
+
+
+# -- errors ---------------------------------------------------------------------------------------
 
 
 def test_an_error_names_offset_and_entry(native: Any) -> None:

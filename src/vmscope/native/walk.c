@@ -69,46 +69,71 @@ find_name(const Walk *walk, int64_t first, int32_t room, WalkEntry *entry)
     return true;
 }
 
-/* Whether an entry's whole header stands at `start`, and how long the entry is. */
+/* The value of an entry of this length; WALK_ENTRY when it is one. */
 static WalkStatus
-find_entry(Walk *walk, int64_t start, int32_t *length)
+check_value(Walk *walk, const WalkEntry *entry, int32_t data_offset, int32_t length)
 {
-    int64_t limit = walk->size, left = limit - start;
-    if (start & 3) {
-        return fail(walk, WALK_MISALIGNED, start, start);
+    int64_t start = entry->offset, room = walk->size - entry->value;
+    int32_t vector_length = entry->vector_length;
+    if (entry->value < 0) {
+        return fail(walk, WALK_DATA_BEFORE, data_offset, start + 16);
     }
-    if (start < 0 || start > limit) {
-        return fail(walk, WALK_OUTSIDE, start, start);
+    if (vector_length == 0) {
+        if (entry->data_type != 'J') {
+            return fail(walk, WALK_SCALAR_TYPE, entry->data_type, start + 12);
+        }
+        return room < 8 ? fail(walk, WALK_SCALAR_END, data_offset, start + 16) : WALK_ENTRY;
     }
-    if (left == 0) {
-        return WALK_END;
+    if (entry->data_type != 'B') {
+        return fail(walk, WALK_VECTOR_TYPE, entry->data_type, start + 12);
     }
-    if (left < 4) {
-        return fail(walk, WALK_HEADER, limit, start);
+    if (entry->units != 5) {
+        return fail(walk, WALK_VECTOR_UNITS, entry->units, start + 14);
     }
-    *length = load32(walk, start);
-    if (*length < 0 || *length > left) {
-        return fail(walk, WALK_LENGTH, *length, start);
+    if (vector_length < 0 || vector_length > room) {
+        return fail(walk, WALK_VECTOR_LENGTH, vector_length, start + 8);
     }
-    if (*length == 0) {
-        return WALK_END;
+    if (entry->variability == 2) {
+        return fail(walk, WALK_VECTOR_VARIABILITY, entry->variability, start + 15);
     }
-    if (left < HEADER_SIZE) {
-        return fail(walk, WALK_HEADER, limit, start);
+    if (data_offset < 0 || vector_length > length - data_offset) {
+        walk->budget -= vector_length;
     }
-    return walk->left == 0 ? fail(walk, WALK_NUMBER, WALK_MOST, start) : WALK_ENTRY;
+    return WALK_ENTRY;
 }
 
 WalkStatus
 walk_next(Walk *walk, WalkEntry *entry)
 {
     int64_t start = walk->next, limit = walk->size;
-    int32_t length = 0;
     *entry = (WalkEntry){.offset = start};
-    WalkStatus status = find_entry(walk, start, &length);
-    if (status != WALK_ENTRY) {
-        return status;
+    if (start & 3) {
+        return fail(walk, WALK_MISALIGNED, start, start);
     }
+    if (start < 0 || start > limit) {
+        return fail(walk, WALK_OUTSIDE, start, start);
+    }
+    int64_t left = limit - start;
+    if (left == 0) {
+        return WALK_END;
+    }
+    if (left < 4) {
+        return fail(walk, WALK_HEADER, limit, start);
+    }
+    int32_t length = load32(walk, start);
+    if (length < 0 || length > left) {
+        return fail(walk, WALK_LENGTH, length, start);
+    }
+    if (length == 0) {
+        return WALK_END;
+    }
+    if (left < HEADER_SIZE) {
+        return fail(walk, WALK_HEADER, limit, start);
+    }
+    if (walk->left == 0) {
+        return fail(walk, WALK_NUMBER, WALK_MOST, start);
+    }
+
     int32_t name_offset = load32(walk, start + 4);
     int32_t vector_length = load32(walk, start + 8);
     signed char data_type = (signed char)walk->data[start + 12];
@@ -137,34 +162,15 @@ walk_next(Walk *walk, WalkEntry *entry)
     if (!named) {
         return fail(walk, WALK_NAME, name_offset, start + 4);
     }
-    int64_t value = start + data_offset;
-    if (value < 0) {
-        return fail(walk, WALK_DATA_BEFORE, data_offset, start + 16);
-    }
-    if (vector_length == 0) {
-        if (data_type != 'J') {
-            return fail(walk, WALK_SCALAR_TYPE, data_type, start + 12);
-        }
-        if (limit - value < 8) {
-            return fail(walk, WALK_SCALAR_END, data_offset, start + 16);
-        }
-    }
-    else {
-        if (data_type != 'B') {
-            return fail(walk, WALK_VECTOR_TYPE, data_type, start + 12);
-        }
-        if (units != 5) {
-            return fail(walk, WALK_VECTOR_UNITS, units, start + 14);
-        }
-        if (vector_length < 0 || vector_length > limit - value) {
-            return fail(walk, WALK_VECTOR_LENGTH, vector_length, start + 8);
-        }
-        if (variability == 2) {
-            return fail(walk, WALK_VECTOR_VARIABILITY, variability, start + 15);
-        }
-        if (data_offset < 0 || vector_length > length - data_offset) {
-            walk->budget -= vector_length;
-        }
+    entry->value = start + data_offset;
+    entry->vector_length = vector_length;
+    entry->data_type = data_type;
+    entry->flags = flags;
+    entry->units = units;
+    entry->variability = variability;
+    WalkStatus status = check_value(walk, entry, data_offset, length);
+    if (status != WALK_ENTRY) {
+        return status;
     }
     if (entry->name_length > length - HEADER_SIZE) {
         walk->budget -= entry->name_length;
@@ -173,12 +179,6 @@ walk_next(Walk *walk, WalkEntry *entry)
         return fail(walk, WALK_BUDGET, length, start);
     }
 
-    entry->value = value;
-    entry->vector_length = vector_length;
-    entry->data_type = data_type;
-    entry->flags = flags;
-    entry->units = units;
-    entry->variability = variability;
     walk->next = start + length;
     walk->left--;
     return WALK_ENTRY;

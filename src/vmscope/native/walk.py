@@ -72,6 +72,8 @@ def read(buffer: Buffer, offset: int, big: bool, /) -> dict[str, int | str]:
 
 def find(buffer: Buffer, offset: int, big: bool, names: tuple[str, ...], /) -> dict[str, int | str]:
     """The values of the entries of these names, of those before any damage; its error where that leaves none."""
+    if type(names) is not tuple or any(type(name) is not str for name in names):
+        raise TypeError("find() takes a tuple of names")
     data = _bytes(buffer)
     entries: list[Entry] = []
     damage: FormatError | None = None

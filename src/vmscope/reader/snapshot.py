@@ -132,19 +132,19 @@ class Reader:
         `sound` of all of it, and only of one that is not damaged anywhere.
         """
         head = self.prologue()
+        end = min(head.used if PROLOGUE_SIZE <= head.used < FIRST else FIRST, self._whole(head))
         try:
-            if sound:
-                data = self._sound(head)
-            else:
-                end = head.used if PROLOGUE_SIZE <= head.used < FIRST else FIRST
-                data = self._read(0, min(end, self._whole(head)))
+            data = self._sound(head) if sound else self._read(0, end)
             if head.major == 1:
                 from vmscope.wire import version1
 
                 return version1.find(data, head.big, names)
             return native.find(data, head.entry_offset, head.big, names)
         except FormatError as error:
-            raise self._named(error) from None
+            if sound or not end == FIRST < head.used:
+                raise self._named(error) from None
+            cut = StructureError(f"no counter of its first {FIRST:,} bytes can be read: {self._path}")
+            raise self._named(cut) from None
 
     def _sound(self, head: Prologue) -> bytes:
         """What the entries take. FormatError where they are damaged."""
