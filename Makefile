@@ -3,6 +3,7 @@
 
 SHELL := /bin/bash
 VENV ?= .venv
+TIME ?= 60
 VERSIONS ?= 3.11 3.12 3.13 3.14 3.15
 python := $(VENV)/bin/python
 typed := $(wildcard src tests scripts benchmarks examples docs/conf.py)
@@ -12,7 +13,7 @@ export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help agents setup test test-windows matrix freethreaded pythons cpython lint format types bench docs tables demo jdks clean
+.PHONY: help agents setup test fuzz test-windows matrix freethreaded pythons cpython lint format types bench docs tables demo jdks clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +23,9 @@ setup: ## build everything into .venv: locked dependencies, the extension, a JDK
 
 test: setup ## the whole test suite; ARGS="-k name" for a part
 	$(python) -m pytest -n 2 $(ARGS)
+
+fuzz: setup ## coverage-guided fuzzing of what reads others' bytes, with clang: TIME=60 seconds each; ARGS names some
+	$(python) -m tests.fuzz --seconds=$(TIME) $(ARGS)
 
 test-windows: setup ## the Windows suite, on a Windows Python and with a Windows JRE, under Wine
 	@scripts/windows test $(ARGS)

@@ -17,6 +17,8 @@ NATIVE = ROOT / "src" / "vmscope" / "native"
 BUILD = ROOT / "build" / "fuzz"
 CORPUS = HERE / "corpus"
 
+KEPT = 400  # bytes of a file of the corpus at most
+
 FLAGS = "-std=c11 -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer -Wall -Werror".split()
 SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=all".split()
 ENVIRONMENT = {
@@ -140,7 +142,8 @@ def merge(target: Target, program: Path) -> None:
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir()
     found = program.parent / f"{target.name}-found"
-    run = _run(program, ["-merge=1", "-handle_bus=0"], [new, old, *([found] if found.exists() else [])])
+    options = ["-merge=1", "-use_counters=0", f"-max_len={KEPT}", "-handle_bus=0"]
+    run = _run(program, options, [new, old, *([found] if found.exists() else [])])
     if run.failed:
         raise RuntimeError(run.log)
     shutil.rmtree(old)
