@@ -30,6 +30,12 @@ def test_the_licence_is_spdx_and_shipped() -> None:
     assert metadata["License-File"] == "LICENSE"
 
 
+def test_the_versions_that_are_tried_are_those_that_are_named() -> None:
+    versions = re.findall(r"^VERSIONS \?= (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    named = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
+    assert [" ".join(named)] == versions
+
+
 def test_the_package_is_typed() -> None:
     assert (Path(vmscope.__file__).parent / "py.typed").is_file()
 
