@@ -193,6 +193,26 @@ def test_a_child_holds_no_client(start_vmscope: StartVMScope, implementation: st
     path_of(pid).unlink(missing_ok=True)
 
 
+@C_ONLY
+def test_a_child_that_nobody_told_us_of_has_no_way_in(start_vmscope: StartVMScope) -> None:
+    """One forked by C code, which may run as another user: what has it could take the sockets at the next fork."""
+    code = """
+import ctypes, os
+def sockets():
+    found = (f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd"))
+    return [os.readlink(path) for path in found if os.path.exists(path) and os.readlink(path).startswith("socket:")]
+def fork():
+    pid = ctypes.PyDLL(None).fork()
+    if pid == 0:
+        os._exit(len(sockets()))
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+"""
+    child = start_vmscope(code=code)
+    assert child.ask("len(sockets())") == "1"
+    assert child.ask("fork()") == "0"
+    assert VERSION.match(ask(child.pid))
+
+
 # -- the program's own descriptors ----------------------------------------------------------------
 
 CLOSING = (

@@ -5,6 +5,7 @@
 #include "handover.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -98,10 +99,25 @@ receive_descriptors(int fd, int *fds, size_t count)
 
 /* -- the handover --------------------------------------------------------------------------------- */
 
+/* In a forked child, also where C code forks: whoever had the end could take what is in flight at the parent's next fork. */
+static void
+forget(void)
+{
+    vmscope_close_own(&vmscope_handover_end);
+}
+
+static void
+watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget);
+}
+
 static void
 make(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int pair[2];
+    pthread_once(&once, watch_forks);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
         return;
     }

@@ -74,7 +74,7 @@ static int
 answers(int place)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    (void)snprintf(name.sun_path, sizeof name.sun_path, "/proc/self/fd/%d", place);
+    (void)snprintf(name.sun_path, sizeof name.sun_path, "/proc/thread-self/fd/%d", place);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int found = fd >= 0 && (connect(fd, (struct sockaddr *)&name, sizeof name) == 0 || errno == EAGAIN);
     if (fd >= 0) {

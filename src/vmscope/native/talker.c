@@ -325,7 +325,7 @@ static int
 is_signalfd(int fd)
 {
     char path[64], kind[32] = "";
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", fd);
     return readlink(path, kind, sizeof kind - 1) > 0 && strcmp(kind, "anon_inode:[signalfd]") == 0;
 }
 
@@ -551,7 +551,6 @@ vmscope_forget_talker(PyObject *owner)
         }
         vmscope_close_own(&vmscope_handover_sender);
     }
-    vmscope_close_own(&vmscope_handover_end);
     self->socket.fd = -1;
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         vmscope_forget_connection(self, &self->connections[i]);
