@@ -74,11 +74,18 @@ class Repeats:
 repeats = Repeats()  # of records
 
 
-def say(level: str, message: str, *arguments: object, error: BaseException | None = None, name: str = ROOT) -> None:
+def say(
+    level: str,
+    message: str,
+    *arguments: object,
+    error: BaseException | None = None,
+    name: str = ROOT,
+    each: bool = False,
+) -> None:
     """Logs a record where the program has loaded logging; where it has not, nobody could have asked to see it.
 
-    `error` is what was raised. Records that say the same are of one kind, whatever was raised. To be called by what the
-    rooms have for it, which is passed over where the record says where it comes from.
+    `error` is what was raised. Records that say the same are of one kind, whatever was raised; with `each` all are
+    logged. To be called by what the rooms have for it, which is passed over where the record says where it comes from.
     """
     if shown:
         __import__("logging")
@@ -97,7 +104,7 @@ def say(level: str, message: str, *arguments: object, error: BaseException | Non
     else:
         return
     safe = tuple(each if isinstance(each, int) else printable(str(each)[:_LONGEST]) for each in arguments)
-    untold = repeats.admit(name, message, *map(str, safe))
+    untold = 0 if each else repeats.admit(name, message, *map(str, safe))
     if untold is None:
         return
     if untold:

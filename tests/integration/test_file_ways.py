@@ -41,7 +41,7 @@ file.unlink()
 answer(left=[path for path in tree() if "hsperfdata" not in os.path.basename(path)])
 """
 
-UNNAMED, BESIDE = "/proc/self/fd/", "/tmp/.vmscope-PID-"
+UNNAMED, BESIDE = "/proc/thread-self/fd/", "/tmp/.vmscope-PID-"
 
 
 def publish(refuse: str = "", mounts: str = TMP) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def start(named: Iterable[str], *, shown: bool = False) -> None:
     Those that were loaded before one that fails are unloaded. Where the tool interface is in use already, by what ran
     before, the VM is LIVE, and they attach.
     """
-    vm = host.begin()
+    vm = _begin()
     log.shown = shown
     if vm.phase == Phase.LIVE:
         for option in named:
@@ -120,7 +120,7 @@ def start(named: Iterable[str], *, shown: bool = False) -> None:
 
 def start_inherited(named: Iterable[str]) -> list[AgentError]:
     """The same for agents that the environment names: those that fail are reported and left out, and returned."""
-    vm = host.begin()
+    vm = _begin()
     if vm.phase == Phase.LIVE:
         return _load_each(vm, named, "agent_on_attach")
     vm.enter(Phase.ONLOAD)
@@ -144,6 +144,12 @@ def _load_each(vm: Host, named: Iterable[str], function: str) -> list[AgentError
             reports.error("%s", error)
             failed.append(error)
     return failed
+
+
+def _begin() -> Host:
+    """The VM, of whose main thread agents are told as `threading` knows it."""
+    __import__("threading")
+    return host.begin()
 
 
 def _begin_program(vm: Host) -> None:

@@ -21,6 +21,11 @@ def error(message: str, *arguments: object, error: BaseException | None = None) 
     log.say("error", message, *arguments, error=error, name=log.TOOL)
 
 
+def misuse(text: str) -> None:
+    """Logs what -Xcheck:jni has found, each time: whoever asked for it wants all of it."""
+    log.say("error", "%s", text, name=log.TOOL, each=True)
+
+
 def warning(message: str, *arguments: object) -> None:
     log.say("warning", message, *arguments, name=log.TOOL)
 

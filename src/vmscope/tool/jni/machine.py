@@ -177,7 +177,7 @@ class Machine:
 
     def report(self, text: str) -> None:
         """Something that an agent did wrong."""
-        reports.error("%s", text)
+        reports.misuse(text)
 
     def encoded(self, text: str) -> bytes:
         """As agents get it."""
