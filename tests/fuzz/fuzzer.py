@@ -19,7 +19,7 @@ CORPUS = HERE / "corpus"
 
 KEPT = 400  # bytes of a file of the corpus at most
 
-FLAGS = "-std=c11 -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer -Wall -Werror".split()
+FLAGS = "-std=c11 -O1 -g -fno-omit-frame-pointer -Wall -Werror".split()
 SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=all".split()
 ENVIRONMENT = {
     # Leaks are CPython's own to tell; a fault in a mapping belongs to the handler under test.
