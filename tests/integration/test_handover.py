@@ -99,7 +99,7 @@ def alone() -> list[str]:
 
 
 @C_ONLY
-@pytest.mark.parametrize("descriptors", [0, 1, 2, 14, 65, 66])
+@pytest.mark.parametrize("descriptors", [0, 1, 66])
 def test_another_user_reaches_nothing(descriptors: int, alone: list[str], private_user: User) -> None:
     """While a process of root's forks, and a client of root's waits; there is no name to send to at all."""
     code = f"import vmscope\nvmscope.start()\n{FORK}{LOOP}"
@@ -110,10 +110,10 @@ def test_another_user_reaches_nothing(descriptors: int, alone: list[str], privat
         arguments = [str(child.pid), str(descriptors)]
         attacker = stack.enter_context(Child(python_command(ATTACKER.format(become=become), *arguments)))
         attacker.read_until(b"ready\n")
-        for _ in range(80):
+        for _ in range(40):
             with closing(connect(child.pid)) as client:
                 client.sendall(b"1\0jcmd\0VM.ver")
-                assert child.ask("forks(5)") == "5"
+                assert child.ask("forks(10)") == "10"
                 client.sendall(b"sion\0\0\0")
                 assert VERSION.match(answer(client))
         assert attacker.ask("") == "[]"
