@@ -178,11 +178,13 @@ def without_collection(callback: Callable[[], object]) -> object:
 
 def steps_without_collection(steps: Generator[None, None, None]) -> Iterator[None]:
     """The same for what is done in steps: between two of them the collector is the program's."""
+    advance, close = lambda: next(steps, steps), steps.close  # made later, they could be what a collection begins with
     try:
-        while without_collection(lambda: next(steps, steps)) is not steps:
+        while without_collection(advance) is not steps:
             yield
-    finally:
-        without_collection(steps.close)
+    except BaseException:
+        without_collection(close)
+        raise
 
 
 def thresholds() -> tuple[int, ...]:
