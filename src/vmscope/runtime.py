@@ -449,7 +449,8 @@ class VirtualMachine:
             return
         if self._standard is not None:
             self._standard.after_fork()
-        if "%p" not in self.flags.text("PerfDataSaveFile"):
+        save = self.flags.text("PerfDataSaveFile")
+        if save and "%p" not in save:
             self.flags.forget("PerfDataSaveFile")  # the parent's exit writes that file
         later.at_exit_of_forked_worker(self.exit)
         if self._standard is not None:

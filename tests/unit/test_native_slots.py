@@ -204,3 +204,18 @@ def test_the_fast_call_of_a_method_in_c_is_for_objects_of_its_own_type(kind: typ
     updates = [getattr(kind, name) for name in ("inc", "dec", "add", "set", "observe") if hasattr(kind, name)]
     assert updates
     assert all(update.__objclass__ is kind for update in updates)
+
+
+def test_numbers_go_back_to_zero(native: Any) -> None:
+    """In a forked child; texts, and what is no slot, stay."""
+    counter, gauge, text = native.CounterSlot(), native.GaugeSlot(), native.TextSlot(8)
+    histogram = native.HistogramSlot((1.0, 2.0))
+    counter.add(3)
+    gauge.set(-4)
+    text.set("kept")
+    histogram.observe(1.5)
+    native.reset_slots({"a": counter, "b": gauge, "c": text, "d": histogram, "e": object()})
+    assert (counter.value, gauge.value, text.value) == (0, 0, "kept")
+    assert set(histogram.cells) == {0}
+    with pytest.raises((TypeError, AttributeError)):
+        native.reset_slots(3)

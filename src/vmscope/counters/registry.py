@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
+from vmscope import native
 from vmscope.counters.kinds import NONE, TICKS, Alias, Constant, Counter, Gauge, Histogram, Text
 from vmscope.errors import CounterExistsError, CounterNameError
 
@@ -123,9 +124,7 @@ class Registry:
         """In a forked child: numbers start from zero, constants and texts stay; the region was the parent's."""
         self._lock = RLock()
         self._region = None
-        for counter in self:
-            if not isinstance(counter, (Text, Constant, Alias)):
-                counter._reset()
+        native.reset_slots(self._counters)
 
     def _add(self, counter: AnyCounter) -> AnyCounter:
         with self._lock:

@@ -12,6 +12,8 @@ TWIN_REASON: str
 
 # -- slots
 
+def reset_slots(slots: dict[str, Any], /) -> None: ...
+
 class LongSlot:
     @property
     def value(self) -> int: ...

@@ -155,10 +155,7 @@ histogram_labels(PyObject *self, PyObject *const *values, Py_ssize_t positional,
 static PyObject *
 histogram_reset(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
-    HistogramSlot *self = (HistogramSlot *)object;
-    for (size_t i = 0; i < self->bound_count + 2; i++) {
-        atomic_store_explicit(&self->cells[i], 0, memory_order_relaxed);
-    }
+    vmscope_reset_histogram((HistogramSlot *)object);
     Py_RETURN_NONE;
 }
 

@@ -144,6 +144,14 @@ typedef struct {
 
 #define VMSCOPE_MAX_BOUNDS 100
 
+static inline void
+vmscope_reset_histogram(HistogramSlot *self)
+{
+    for (size_t i = 0; i < self->bound_count + 2; i++) {
+        atomic_store_explicit(&self->cells[i], 0, memory_order_relaxed);
+    }
+}
+
 /* Sets the text to `length` bytes of UTF-8, at most the capacity. */
 void vmscope_text_store(TextSlot *slot, const char *bytes, size_t length);
 

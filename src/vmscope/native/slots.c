@@ -374,12 +374,42 @@ static PyType_Slot text_type_slots[] = {
 
 static PyType_Spec text_spec = {"vmscope.native.TextSlot", sizeof(TextSlot), 0, SLOT_FLAGS, text_type_slots};
 
+/* What is zero is not written to: in a forked child each page that is costs a copy. */
+static PyObject *
+reset_slots(PyObject *module, PyObject *slots)
+{
+    NativeState *state = vmscope_state(module);
+    PyObject *slot;
+    Py_ssize_t position = 0;
+    if (!PyDict_Check(slots)) {
+        PyErr_SetString(PyExc_TypeError, "reset_slots() takes a dict");
+        return NULL;
+    }
+    while (PyDict_Next(slots, &position, NULL, &slot)) {
+        if (PyType_IsSubtype(Py_TYPE(slot), state->long_slot)) {
+            LongSlot *number = (LongSlot *)slot;
+            if (atomic_load_explicit(&number->value, memory_order_relaxed) != 0) {
+                atomic_store_explicit(&number->value, 0, memory_order_relaxed);
+            }
+        } else if (PyType_IsSubtype(Py_TYPE(slot), state->histogram_slot)) {
+            vmscope_reset_histogram((HistogramSlot *)slot);
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef slot_functions[] = {
+    {"reset_slots", reset_slots, METH_O,
+     "reset_slots(slots): those among the values of a dict that are numbers, back to zero, in a forked child."},
+    {NULL},
+};
+
 int
 vmscope_add_slots(PyObject *module)
 {
     NativeState *state = vmscope_state(module);
     state->long_slot = vmscope_add_type(module, &long_spec, NULL);
-    if (state->long_slot == NULL) {
+    if (state->long_slot == NULL || PyModule_AddFunctions(module, slot_functions) < 0) {
         return -1;
     }
     PyType_Spec *children[] = {&counter_spec, &gauge_spec};

@@ -14,9 +14,10 @@ from vmscope.native.labels import Labelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
-__all__ = ["CounterSlot", "GaugeSlot", "LongSlot", "TextSlot"]
+__all__ = ["CounterSlot", "GaugeSlot", "LongSlot", "TextSlot", "reset_slots"]
 
 _LOW, _HIGH, _RANGE = -(1 << 63), (1 << 63) - 1, 1 << 64
 _MAX_TEXT = 32768
@@ -27,6 +28,14 @@ _lock = RLock()
 def _new_lock() -> None:
     global _lock
     _lock = RLock()
+
+
+def reset_slots(slots: Mapping[str, object], /) -> None:
+    """Those among the values of a dict that are numbers, back to zero, in a forked child."""
+    for slot in slots.values():
+        reset = getattr(slot, "_reset", None)
+        if reset is not None:
+            reset()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
