@@ -242,6 +242,7 @@ static void
 open_file(Mirror *self)
 {
     vmscope_thread_unshare_files();
+    atomic_store(&self->thread.error, 0); /* that of the last start, or of the last run */
     if (self->path == NULL) {
         return;
     }

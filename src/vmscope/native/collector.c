@@ -68,6 +68,7 @@ collector_call(PyObject *object, PyObject *args, PyObject *kwargs)
     }
     set_text(self->cause, -1);
     self->started = 0;
+    vmscope_thread_retry();
     Py_RETURN_NONE;
 }
 

@@ -292,7 +292,11 @@ class Listener(Thread):
                 polled.register(connection.socket.fileno(), POLLOUT if connection.served else POLLIN)
             else:
                 waits.append(-1_000_000)  # its next step is due
-        events = dict(polled.poll(max(0, min(waits) // 1_000_000 + 1) if waits else None))
+        try:
+            events = dict(polled.poll(max(0, min(waits) // 1_000_000 + 1) if waits else None))
+        except OSError:  # no memory, or more descriptors than the program's limit has become
+            self._wait(_BREATH)
+            return
         self._find_closed(monotonic_ns())
         if self._wakes is not None and self._wakes[0].fileno() in events:
             self._wakes[0].recv(_PIECE)

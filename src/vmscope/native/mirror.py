@@ -243,6 +243,7 @@ class Mirror(Thread):
         return changed
 
     def _open_file(self) -> None:
+        self.error = 0  # that of the last start, or of the last run
         if self._path is None or sys.platform == "win32":
             return
         try:

@@ -455,7 +455,8 @@ take_turn(Listener *self)
     struct timespec timeout = {.tv_sec = (time_t)(wait / 1000000000), .tv_nsec = (long)(wait % 1000000000)};
     int ready = ppoll(polls, count, wait == FOREVER ? NULL : &timeout, NULL);
     vmscope_thread_account(&self->talker);
-    if (ready < 0) {
+    if (ready < 0) { /* no memory, or more descriptors than the program's limit has become */
+        (void)vmscope_thread_wait(&self->talker, BREATH);
         return;
     }
     now = vmscope_now();

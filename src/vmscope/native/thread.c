@@ -23,6 +23,7 @@
 #define GONE_YIELDS 1000
 #define GONE_TRIES 4000 /* those after the yields take 100 us each: it is another program's turn */
 #define HOOK_DEPTH 16
+#define RETRY 100000000         /* ns until a thread is started again for which there was no room */
 #define FORK_TIMEOUT 4000000    /* ns; a fork waits so long for a thread, */
 #define FROZEN_TRIES 2          /* so often for one that a frozen file system holds, once, */
 #define STUCK_TRIES 50          /* so often for one that a slow disk holds, once, */
@@ -592,9 +593,12 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+static _Atomic int64_t retry_at; /* when one is tried again that could not be started; 0: there is none */
+
 void
 vmscope_thread_resume(void)
 {
+    atomic_store(&retry_at, 0);
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = get_active(kind);
         if (self == NULL) {
@@ -604,9 +608,19 @@ vmscope_thread_resume(void)
             int status = launch(self);
             if (status != 0) {
                 atomic_store(&self->error, status);
+                atomic_store(&retry_at, vmscope_now() + RETRY);
             }
         }
         Py_DECREF(self->owner);
+    }
+}
+
+void
+vmscope_thread_retry(void)
+{
+    int64_t at = atomic_load_explicit(&retry_at, memory_order_relaxed);
+    if (at != 0 && vmscope_now() >= at) {
+        vmscope_thread_resume();
     }
 }
 

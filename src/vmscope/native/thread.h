@@ -85,6 +85,9 @@ void vmscope_thread_kick(Thread *self);
 /* With the GIL: starts those again that are to run and do not, as where a fork could not. */
 void vmscope_thread_resume(void);
 
+/* The same at a moment of the program's choice, for those that could not be started: none where there are no such. */
+void vmscope_thread_retry(void);
+
 /* Makes a thread in advance, before the caller leaves the program's descriptors: the next start of one that shares them
  * takes it. Dismissed, it ends where nobody took it. */
 void vmscope_thread_make_spare(void);

@@ -86,6 +86,8 @@ class Thread:
         Own.threads += 1
         try:
             self._run()
+        except Exception as error:  # the interpreter would print it
+            self.error = getattr(error, "errno", None) or errno.EIO
         finally:
             self._account()
             Own.threads -= 1

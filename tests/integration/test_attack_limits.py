@@ -1,0 +1,54 @@
+"""Limits that a program reaches, or sets itself, as sandboxes do: it pays for none, and what was lost comes back."""
+
+from __future__ import annotations
+
+from tests.attack import requests
+from tests.conftest import StartVMScope
+from tests.integration.test_listener import path_of, wait_for
+from tests.support import Child, User, python_command
+from vmscope import reader
+
+LIMITED = """
+import gc, os, resource, sys, vmscope
+vmscope.start()
+counter = vmscope.counter("test.count")
+hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+resource.setrlimit(resource.RLIMIT_NPROC, (1, hard))
+try:
+    os.fork()
+except BlockingIOError:
+    pass
+print(len(os.listdir("/proc/self/task")), flush=True)
+sys.stdin.readline()
+resource.setrlimit(resource.RLIMIT_NPROC, (hard, hard))
+counter.add(7)
+for line in sys.stdin:
+    gc.collect()
+"""
+PRELOAD = ("gc", "resource", "vmscope.runtime", "vmscope.overview")
+
+
+def test_where_a_fork_fails_the_threads_come_back(implementation: str, private_user: User) -> None:
+    """Nobody asks for the status, and nothing forks again: a collection is enough."""
+    with Child(python_command(LIMITED, user=private_user, preload=PRELOAD)) as child:
+        assert child.readline() == "1"
+        child.send("")
+        with reader.vm(child.pid) as vm:
+
+            def shown() -> bool:
+                child.send("")
+                return vm.values()["test.count"] == 7
+
+            wait_for(shown)
+        wait_for(lambda: requests.ask(str(path_of(child.pid))).startswith(b"0\nCPython"))
+
+
+def test_without_a_descriptor_nobody_is_busy(implementation: str, start_vmscope: StartVMScope) -> None:
+    """A limit of none makes poll fail: whoever polls waits all the same, and says nothing."""
+    child = start_vmscope(code="import os, resource, sys, time")
+    child.ask("resource.setrlimit(resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))")
+    before = float(child.ask("time.process_time()"))
+    child.ask("time.sleep(1)")
+    assert float(child.ask("time.process_time()")) - before < 0.05
+    child.ask("resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))")
+    assert requests.ask(str(path_of(child.pid))).startswith(b"0\nCPython")
