@@ -757,6 +757,7 @@ def test_a_sub_interpreter_has_none() -> None:
         made = interpreters.create()
         run = getattr(interpreters, "exec", None) or interpreters.run_string
         run(made, "import vmscope; vmscope.start(); print(vmscope.status().attach_reason, flush=True)")
+        interpreters.destroy(made)
         vmscope.start()
         answer(path=vmscope.status().attach_path is not None)
     """

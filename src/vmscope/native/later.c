@@ -1,8 +1,8 @@
 /* One call, a moment from now, on a thread of our own: what a process does that wants to be visible and
  * must not pay for it before it has lived for a while. */
 #define _GNU_SOURCE
+#include "thread.h" /* first: Python says which interfaces of the system are wanted */
 #include "handover.h"
-#include "thread.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -8,8 +8,8 @@
 #ifndef VMSCOPE_LISTENER_H
 #define VMSCOPE_LISTENER_H
 
+#include "thread.h" /* first: Python says which interfaces of the system are wanted */
 #include "handover.h"
-#include "thread.h"
 
 #include <limits.h>
 #include <sys/socket.h>
