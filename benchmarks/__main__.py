@@ -17,6 +17,7 @@ from benchmarks import (
     events,
     fork,
     hazards,
+    hostile,
     imports,
     instruments,
     listing,
@@ -51,6 +52,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "peers": peers.figures,
     "running": running.figures,
     "instruments": instruments.figures,
+    "hostile": hostile.figures,
     "hazards": hazards.figures,
 }
 NAMES = (*GROUPS, "imports")

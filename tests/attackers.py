@@ -124,8 +124,8 @@ def restless() -> None:
 
 def long_name() -> None:
     """A name and a text of megabytes, the first of all entries."""
-    long = encode.entry("x" * (8 << 20), units=1, variability=3, value=1)
-    text = encode.entry("text", units=5, variability=1, value="😀".encode() * (2 << 20))
+    long = encode.entry("x" * (4 << 20), units=1, variability=3, value=1)
+    text = encode.entry("text", units=5, variability=1, value="😀".encode() * (1 << 20))
     publish(region([long, text, *identity()]))
 
 

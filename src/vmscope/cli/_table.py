@@ -9,7 +9,8 @@ from vmscope.terminal import columns as width_of
 from vmscope.terminal import cut, printable
 
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
-_WIDEST = 256  # characters of a cell
+_WIDEST = 256  # columns of a cell that others stand behind: all lines get as wide as the longest
+_LONGEST = 32_768  # of the last one; no constant text of HotSpot's is longer
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
@@ -44,8 +45,8 @@ class Screen:
 
 def render(columns: list[Column], rows: list[list[str]], screen: Screen, *, dim: frozenset[int] = frozenset()) -> str:
     """The table's lines, title first. `dim` are the numbers of rows that matter less."""
-    last = len(columns) - 1
-    cells = [[printable(cell) if i == last else _shown(cell) for i, cell in enumerate(row)] for row in rows]
+    most = [*(_WIDEST for _ in columns[1:]), _LONGEST]
+    cells = [[_shown(cell, width) for cell, width in zip(row, most, strict=True)] for row in rows]
     widths = [max([len(column.title), *(width_of(row[i]) for row in cells)]) for i, column in enumerate(columns)]
     lines = [_line([column.title for column in columns], columns, widths, screen)]
     lines += [_line(row, columns, widths, screen) for row in cells]
@@ -63,9 +64,11 @@ def as_json(value: object) -> str:
     return json.dumps(value).replace("\x7f", "\\u007f") + "\n"  # json leaves that one as it is
 
 
-def _shown(cell: str) -> str:
-    """A cell that others stand behind: cut where it is very long, as all lines get as wide as the longest."""
-    return cut(printable(cell[: _WIDEST + 1]), _WIDEST)
+def _shown(cell: str, most: int) -> str:
+    """A cell: cut where it is very long, as another user may have made it."""
+    if len(cell) > _WIDEST and not cell.isascii():
+        most = min(most, _LONGEST // 8)  # the width of other characters is found one by one
+    return cut(printable(cell[: most + 1]), most)
 
 
 def _line(cells: list[str], columns: list[Column], widths: list[int], screen: Screen) -> str:

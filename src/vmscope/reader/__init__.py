@@ -89,7 +89,8 @@ def _may_live(candidate: Candidate, locks: Locks) -> bool:
 def _owner(found: VM, locks: Locks) -> Owner | None:
     """Whose a region is; None for a file that is none."""
     try:
-        found.reader.prologue()
-        return found.examine(locks)
+        owner = found.examine(locks)
+        found.check()
     except (FormatError, StaleRegion):
         return None
+    return owner

@@ -145,6 +145,11 @@ class VM:
             self._values = values
         return values
 
+    def check(self) -> None:
+        """Raises FormatError for what is no region; not for one that is damaged behind its head."""
+        if self._values is None:
+            self.reader.prologue()
+
     @property
     def pid(self) -> int | None:
         if self._owner is not None and not self.path_given:

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from vmscope.wire.decode import Prologue
 
 RETRIES = 10  # more copies of the structure, until one was not changed meanwhile
+STILL = 6  # of these where nothing changes, though something is missing
 MAX_COPY = 16 << 20  # bytes: no region has more entries than these hold
 MAX_COPY_1 = 256 << 10  # of version 1.0
 FIRST = 256 << 10  # bytes in which every VM says what it is; most regions are smaller
+FIRST_1 = 32 << 10  # of version 1.0, of which none is larger
 RECOPIED = 1 << 20  # bytes that retries may copy
 PATIENCE = 2.0  # seconds for a read
 
@@ -132,7 +134,8 @@ class Reader:
         `sound` of all of it, and only of one that is not damaged anywhere.
         """
         head = self.prologue()
-        end = min(head.used if PROLOGUE_SIZE <= head.used < FIRST else FIRST, self._whole(head))
+        first = FIRST_1 if head.major == 1 else FIRST
+        end = min(head.used if PROLOGUE_SIZE <= head.used < first else first, self._whole(head))
         try:
             data = self._sound(head) if sound else self._read(0, end)
             if head.major == 1:
@@ -141,7 +144,7 @@ class Reader:
                 return version1.find(data, head.big, names)
             return native.find(data, head.entry_offset, head.big, names)
         except FormatError as error:
-            if sound or not end == FIRST < head.used:
+            if sound or not end == first < head.used:
                 raise self._named(error) from None
             cut = StructureError(f"no counter of its first {FIRST:,} bytes can be read: {self._path}")
             raise self._named(cut) from None
@@ -263,7 +266,8 @@ class Reader:
             if complete and unchanged:
                 return Structure(copy, retries=retries, settled=True)
             recopied += len(copy.data)
-            if retries == RETRIES or recopied > RECOPIED:
+            still = unchanged and (retries == STILL or head.major == 1)  # no such VM lives
+            if retries == RETRIES or recopied > RECOPIED or still:
                 if copy.error is not None:
                     raise self._named(copy.error)
                 # Nothing moves: then this is all there is, whatever the prologue counts. Or the owner adds
