@@ -112,6 +112,7 @@ class Life:
 
     def __init__(self, watch: Watch, form: str, command: list[str], base: set[Finding], **environment: str) -> None:
         self.watch = watch
+        self.form = form
         self.base = base
         self.wrong: list[str] = []
         self.rows = [(row.kind, row.name, row.c if form == "C" else row.twin) for row in rows()]
@@ -181,7 +182,9 @@ def forks(life: Life) -> None:
     life.watch.phase = "forks"
     life.ask(f"forks({FORKS})")
     life.rest()
-    for kind, right in {"fork(live)": life.listed("always"), "stray()": life.listed("always")}.items():
+    always = life.listed("always")
+    stray = always if life.form == "twin" else {each for each in always if each.kind == "signal"}
+    for kind, right in {"fork(live)": always, "stray()": stray}.items():
         life.watch.phase = kind
         pid = next(int(line) for line in sorted((life.ask(kind), life.readline())))  # numbers sort before words
         life.child(pid, right)

@@ -135,10 +135,11 @@ def owner(
     if candidate is not None and pid in holders:
         return Owner(LIVE, pid, candidate)
     for holder in holders:
-        # Another namespace's process, which shares this tmp directory: the name is its pid over there.
+        # Another namespace's process, which shares this tmp directory: the name is its pid over there. Who takes a lock
+        # and ends may leave it to others, and his pid to anybody.
         try:
-            if namespace_pids(holder)[-1] == nspid:
-                return Owner(LIVE, holder, process(holder))
+            if namespace_pids(holder)[-1] == nspid and _may_own(writer := process(holder), found.st_uid):
+                return Owner(LIVE, holder, writer)
         except (NoSuchProcess, AccessDenied):
             continue
     if holders:

@@ -9,7 +9,8 @@ container's root is such a step too. Symbolic links are not followed.
 from __future__ import annotations
 
 import os
-from errno import ENOSYS, EPERM, EXDEV
+from errno import ENOSYS, ENXIO, EPERM, EXDEV
+from stat import S_ISDIR, S_ISREG
 
 from vmscope import native
 from vmscope.reader.process import read_file
@@ -47,8 +48,11 @@ def enter(tmp: str, *, flags: int = FOLDER) -> int:
 def step(folder: int, name: str, flags: int, tmp: str) -> int:
     """A descriptor of what a directory, which was reached from `tmp`, has under this name.
 
-    OSError: EXDEV where another file system is mounted that may not answer, ELOOP for a symbolic link.
+    OSError: EXDEV where another file system is mounted that may not answer, ELOOP for a symbolic link, ENXIO where a
+    file is asked for and it is none.
     """
+    if flags == FILE and _seer(tmp) != "self":  # who mounts what there may mount a device, which must not be opened
+        return _opened(step(folder, name, THERE, tmp), flags)
     try:
         return native.open_beneath(folder, name, flags)
     except OSError as error:
@@ -63,8 +67,22 @@ def step(folder: int, name: str, flags: int, tmp: str) -> int:
             raise error from None
     place = os.open(name, THERE, dir_fd=folder)
     try:
-        if not _answers(place, _seer(tmp)):
-            raise _unsafe()
+        answers = _answers(place, _seer(tmp))
+    except OSError:
+        os.close(place)
+        raise
+    if not answers:
+        os.close(place)
+        raise _unsafe()
+    return place if flags == THERE else _opened(place, flags)
+
+
+def _opened(place: int, flags: int) -> int:
+    """A descriptor of the file or directory that `place`, which is closed, only names."""
+    try:
+        mode = os.fstat(place).st_mode
+        if not (S_ISREG(mode) or S_ISDIR(mode)):
+            raise OSError(ENXIO, os.strerror(ENXIO))
         return os.open(f"/proc/self/fd/{place}", flags & ~os.O_NOFOLLOW)
     finally:
         os.close(place)
