@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartPython
-from tests.oracle.jdk_tools import vmscope
 from tests.support import BECOME, PATIENCE, Child, User
 from vmscope import errors
 from vmscope.attach.client import connect
@@ -26,6 +25,8 @@ from vmscope.attach.note import Note
 from vmscope.attach.rights import Rights
 from vmscope.attach.script import Script
 from vmscope.attach.target import Target
+
+LARGEST_PID = 1 << 22  # Linux's
 
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32" or os.geteuid() != 0, reason="needs root, and becomes other users"
@@ -434,85 +435,77 @@ def test_root_that_cannot_take_them_does_nothing(places: Places, pretend: Preten
 # -- what a Python 3.14 is given ------------------------------------------------------------------
 
 
-def test_a_folder_that_is_swapped(places: Places, pretend: Pretend) -> None:
-    """Its user has put a link in its place: what that leads to is neither read nor removed."""
-    target = pretend()
-    given = Script(Target(target.pid))
-    folder = os.path.dirname(given.path)
-    found = os.stat(folder)
-    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (places.user.uid, places.user.gid, 0o700)
-    names = ("attach.py", "waiting", "answer", "answer.new")
-    for name in names:
-        (places.victim / name).write_text("root's")
-    moved = f"{folder}.moved"
-    become = BECOME.format(uid=places.user.uid, gid=places.user.gid, name=places.user.name)
-    swap = f"{become}\nos.rename({folder!r}, {moved!r})\nos.symlink({str(places.victim)!r}, {folder!r})"
-    subprocess.run([sys.executable, "-c", swap], check=True, timeout=PATIENCE)
+CHANGES = """
+import os
+for change in (
+    lambda: os.rename(folder, folder + ".moved"),
+    lambda: os.rmdir(folder),
+    lambda: os.listdir(folder),
+    lambda: os.open(folder + "/new", os.O_CREAT | os.O_WRONLY),
+    lambda: os.open(folder + "/attach.py", os.O_WRONLY),
+    lambda: os.unlink(folder + "/attach.py"),
+    lambda: os.unlink(folder + "/answer"),
+    lambda: os.rename(folder + "/answer", folder + "/attach.py"),
+    lambda: os.open(folder + "/waiting", os.O_RDONLY),
+    lambda: os.chmod(folder + "/attach.py", 0o777),
+):
     try:
-        assert given.answer() is None
-        given.remove()
-        assert sorted(os.listdir(places.victim)) == sorted(names)
-        assert os.listdir(moved) == []
-    finally:
-        os.unlink(folder)
-        os.rmdir(moved)
-
-
-@pytest.mark.parametrize("kind", ["a pipe", "a link", "a folder"])
-def test_an_answer_that_is_something_else(places: Places, pretend: Pretend, kind: str) -> None:
-    target = pretend()
-    given = Script(Target(target.pid))
-    answer = f"{os.path.dirname(given.path)}/answer"
-    secret = places.victim / "secret"
-    secret.write_text("secret")
-    secret.chmod(0o600)
-    try:
-        if kind == "a pipe":
-            os.mkfifo(answer)
-        elif kind == "a link":
-            os.symlink(secret, answer)
-        else:
-            os.mkdir(answer)
-        with pytest.raises(errors.AttachError, match="cannot be read"):
-            given.answer()
-    finally:
-        if kind == "a folder":
-            os.rmdir(answer)
-        given.remove()
-    assert not os.path.exists(os.path.dirname(given.path))
-
-
-# A module of the target's own, which the script imports: it swaps the folder while the client waits.
-FALSE_VMSCOPE = """
-import glob, os
-def start():
-    (folder,) = glob.glob(f"/tmp/vmscope-attach-{{os.getpid()}}-*")
-    os.rename(folder, {moved!r})
-    os.symlink({victim!r}, folder)
-def status():
-    raise RuntimeError
+        change()
+    except PermissionError:
+        continue
+    raise SystemExit(f"line {change.__code__.co_firstlineno}")
+assert "def run(" in open(folder + "/attach.py").read()
+open(folder + "/answer", "r+").write("mine\\0and more")
 """
 
 
-def test_a_folder_that_is_swapped_by_the_program(places: Places) -> None:
-    python314 = Path(__file__).parents[2] / "build" / "python-3.14" / "bin" / "python"
-    if not python314.exists():
-        pytest.skip("no CPython 3.14: run scripts/python314")
-    names = ("attach.py", "waiting", "answer", "answer.new")
-    for name in names:
-        (places.victim / name).write_text("started\n/root's\n")
-    moved = str(places.theirs / "moved")
-    (places.theirs / "vmscope.py").write_text(FALSE_VMSCOPE.format(moved=moved, victim=str(places.victim)))
-    become = BECOME.format(uid=places.user.uid, gid=places.user.gid, name=places.user.name)
-    busy = f"import sys, glob, time\n{become}\nsys.path.insert(0, {str(places.theirs)!r})\nprint('ready', flush=True)\n"
-    with Child([os.path.realpath(python314), "-c", busy + "while True:\n    time.sleep(0.01)\n"]) as child:
-        child.read_until(b"ready\n")
-        try:
-            run = vmscope("attach", "--timeout=1", str(child.pid))
-            assert run.returncode == 1
-            assert os.path.exists(moved), run.stderr
-            assert sorted(os.listdir(places.victim)) == sorted(names)
-            assert all((places.victim / name).read_text() == "started\n/root's\n" for name in names)
-        finally:
-            for path in Path("/tmp").glob(f"vmscope-attach-{child.pid}-*"):
-                path.unlink()
+def test_the_user_of_the_process_changes_nothing_but_the_answer(places: Places, pretend: Pretend) -> None:
+    """So no program of others, that the process may have become by exec just before it is asked, runs what it chose."""
+    given = Script(Target(pretend().pid))
+    folder = os.path.dirname(given.path)
+    try:
+        found = os.stat(folder)
+        assert (found.st_uid, stat.S_IMODE(found.st_mode)) == (0, 0o711)
+        assert given.answer() is None
+        become = BECOME.format(uid=places.user.uid, gid=places.user.gid, name=places.user.name)
+        done = subprocess.run(
+            [sys.executable, "-c", f"{become}\nfolder = {folder!r}\n{CHANGES}"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert given.answer() == "mine"
+    finally:
+        given.remove()
+    assert not os.path.exists(folder)
+
+
+def test_an_answer_that_never_ends(pretend: Pretend) -> None:
+    given = Script(Target(pretend().pid))
+    try:
+        answer = Path(given.path).with_name("answer")
+        os.truncate(answer, 1 << 40)
+        assert given.answer() == ""
+        answer.write_text("x" * 1_000_000)
+        assert given.answer() == "x" * 4096
+    finally:
+        given.remove()
+
+
+def test_what_a_client_leaves_the_next_one_removes(pretend: Pretend) -> None:
+    """Root's folder, which the process's user may not remove: once that has answered, or ended, and no client waits."""
+    answered, ended, waited_for, asked = (Script(Target(pretend().pid)) for _ in range(4))
+    folders = [Path(each.path).parent for each in (answered, waited_for, asked)]
+    gone = Path(ended.path).parent.rename(f"/tmp/vmscope-attach-{LARGEST_PID + 1}-0123456789abcdef")
+    try:
+        for each in (answered, waited_for):
+            Path(each.path).with_name("answer").write_text("started")
+        for each in (ended, answered, asked):
+            each.abandon()
+        another = f"from vmscope.attach import script, target; script.Script(target.Target({pretend().pid})).remove()"
+        subprocess.run([sys.executable, "-c", another], check=True, timeout=PATIENCE)
+        assert [folder.exists() for folder in (gone, *folders)] == [False, False, True, True]
+    finally:
+        waited_for.remove()
+        shutil.rmtree(folders[2])

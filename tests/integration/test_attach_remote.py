@@ -116,6 +116,15 @@ def test_one_whose_options_forbid_the_socket(start: Start) -> None:
     assert child.ask("sys.modules['vmscope'].status().path") == f"/tmp/hsperfdata_root/{child.pid}"
 
 
+def test_what_had_been_roots(start: Start, private_user: User) -> None:
+    """A server's worker, which only root may look into, and one that has put its rights aside for a moment."""
+    for change in ("os.setgid({0}); os.setuid({0})", "os.setegid({0}); os.seteuid({0})"):
+        child = start(f"import os\n{change.format(private_user.uid)}\n{BUSY}")
+        run = vmscope("attach", str(child.pid))
+        assert (run.returncode, run.stderr) == (0, "")
+        assert child.ask("sys.modules['vmscope'].status().running") == "True"
+
+
 def test_a_program_that_waits(start: Start) -> None:
     """It is not started now, and said so; it is when the wait ends, and the script is gone."""
     child = start(BLOCKED)

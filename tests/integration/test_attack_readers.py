@@ -86,8 +86,10 @@ def terminal() -> Iterator[Terminal]:
 
 
 def test_no_device_is_opened(private_user: User, terminal: Terminal) -> None:
-    """Whoever opens a watchdog boots the machine anew, and a tape winds itself back: what a file is must be known before.
-    It becomes a device before each step in turn."""
+    """To open a watchdog may boot the machine, to open a tape winds it back: what a file is must be known before.
+
+    It becomes a device before each step in turn.
+    """
     with Child(python_command(CONTAINER, user=private_user, preload=["ctypes"])) as container:
         container.read_until(b"ready\n")
         for step in count():

@@ -1,29 +1,32 @@
-"""What a Python process is given to run, and its answer: a folder in /tmp of its user alone, made with its rights.
+"""What a Python process is given to run, and its answer: a folder in /tmp, of the user who asks.
 
-So nothing of root's stands where that user can swap it, and root removes nothing by a path: all is done beside the
-folder's descriptor. A lock says that the client lives: without one the script removes the folder itself.
+The process's user can neither change the script nor swap what root reads and removes: a privileged program, that the
+process becomes by exec just then, runs nothing of that user's. The answer is the one file that the process may write.
+A lock says that the client lives: without one the script removes the folder, or the next client does where it may not.
 """
 
 from __future__ import annotations
 
 import os
-from stat import S_ISREG
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
+from itertools import islice
 
-from vmscope.attach.rights import Rights
 from vmscope.attach.target import TMP, Target
-from vmscope.errors import AttachError
 
 OK = "started"  # the first line of a good answer; of another one it is the error's type
 
 _LONGEST_ANSWER = 4096
+_MOST_NAMES = 100_000  # of /tmp, in the search for old folders
+_PREFIX = "vmscope-attach-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NAMES = ("attach.py", "waiting", "answer", "answer.new")
+_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NAMES = ("attach.py", "waiting", "answer")
 
 # What runs in the other process. It must leave nothing behind, raise nothing, and do nothing by halves.
 _CODE = """\
 def run(folder, package):
-    import os, sys
+    import fcntl, os, sys
     before = set(sys.modules)
     try:
         try:
@@ -48,12 +51,11 @@ def run(folder, package):
                 del sys.modules[name]
         answer = type(error).__name__ + "\\n" + str(error)
     try:
-        with open(folder + "/answer.new", "w", errors="replace") as file:
-            file.write(answer)
-        os.rename(folder + "/answer.new", folder + "/answer")
+        with open(folder + "/answer", "r+", errors="replace") as file:
+            file.write(answer + "\\0")
         try:
-            with open(folder + "/waiting", "r+") as file:
-                os.lockf(file.fileno(), os.F_TEST, 0)
+            with open(folder + "/waiting", "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except FileNotFoundError:
             pass
         except OSError:
@@ -73,73 +75,101 @@ run({folder!r}, {package!r})
 class Script:
     """The folder, from when it is made until it is removed, or `abandon`ed to the process. `path` is the script's."""
 
-    __slots__ = ("_folder", "_name", "_rights", "_target", "_tmp", "_waiting", "path")
+    __slots__ = ("_answer", "_folder", "_name", "_tmp", "_waiting", "path")
 
     def __init__(self, target: Target) -> None:
         """OSError where it cannot be made."""
-        self._target = target
-        self._rights = Rights(target.uid, target.gid)
-        self._name = f"vmscope-attach-{target.pid}-{os.urandom(8).hex()}"
+        self._name = f"{_PREFIX}{target.pid}-{os.urandom(8).hex()}"
         self.path = f"{TMP}/{self._name}/attach.py"
-        self._folder = self._waiting = -1
+        self._folder = self._waiting = self._answer = -1
         self._tmp = os.open(TMP, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with self._rights:
-                os.mkdir(self._name, 0o700, dir_fd=self._tmp)
-                self._folder = os.open(self._name, _FOLDER, dir_fd=self._tmp)
-                self._fill()
+            _sweep()
+            os.mkdir(self._name, 0o700, dir_fd=self._tmp)
+            self._folder = os.open(self._name, _FOLDER, dir_fd=self._tmp)
+            self._fill(target)
         except BaseException:
             self.remove()
             raise
 
-    def _fill(self) -> None:
+    def _fill(self, target: Target) -> None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         text = _CODE.format(ok=OK, names=_NAMES, folder=os.path.dirname(self.path), package=package)
         self._waiting = os.open("waiting", _NEW, 0o600, dir_fd=self._folder)
-        os.lockf(self._waiting, os.F_TLOCK, 0)
+        flock(self._waiting, LOCK_EX)
+        os.write(self._waiting, _namespace())
+        self._answer = os.open("answer", _NEW, 0o600, dir_fd=self._folder)
         fd = os.open("attach.py", _NEW, 0o600, dir_fd=self._folder)
         with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
+            if target.uid != os.geteuid():
+                os.fchown(self._answer, target.uid, target.gid)
+                os.fchmod(fd, 0o644)
+                os.fchmod(self._folder, 0o711)
             file.write(text)
 
     def answer(self) -> str | None:
-        """What the process has answered. AttachError for what is no file."""
-        try:
-            with self._rights:
-                fd = os.open("answer", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise self._odd(str(error.strerror)) from None
-        try:
-            if not S_ISREG(os.fstat(fd).st_mode):
-                raise self._odd("it is not a file")
-            return os.read(fd, _LONGEST_ANSWER).decode("utf-8", "replace")
-        finally:
-            os.close(fd)
-
-    def _odd(self, why: str) -> AttachError:
-        return AttachError(f"the answer of process {self._target.pid} cannot be read: {why}", pid=self._target.pid)
+        """What the process has answered."""
+        text = os.pread(self._answer, _LONGEST_ANSWER, 0).decode("utf-8", "replace")
+        answer, end, _ = text.partition("\0")
+        return answer if end or len(text) >= _LONGEST_ANSWER else None
 
     def abandon(self) -> None:
         """Leaves the script to the process, which will run it, and then remove it."""
-        for fd in (self._waiting, self._folder, self._tmp):
+        for fd in (self._waiting, self._answer, self._folder, self._tmp):
             if fd >= 0:
                 os.close(fd)
-        self._waiting = self._folder = self._tmp = -1
+        self._waiting = self._answer = self._folder = self._tmp = -1
 
     def remove(self) -> None:
         """Takes away all of it; a second call does nothing."""
         try:
-            with self._rights:
-                if self._folder >= 0:
-                    for name in _NAMES:
-                        try:
-                            os.unlink(name, dir_fd=self._folder)
-                        except FileNotFoundError:
-                            pass
-                if self._tmp >= 0:
-                    os.rmdir(self._name, dir_fd=self._tmp)
-        except OSError:  # its user was faster
+            if self._folder >= 0:
+                _empty(self._folder)
+            if self._tmp >= 0:
+                os.rmdir(self._name, dir_fd=self._tmp)
+        except OSError:  # a cleaner of /tmp was faster
             pass
         finally:
             self.abandon()
+
+
+def _namespace() -> bytes:
+    """What the pid in the folder's name is a pid of: containers may share /tmp."""
+    return os.readlink("/proc/self/ns/pid").encode()
+
+
+def _empty(folder: int) -> None:
+    for name in _NAMES:
+        try:
+            os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            pass
+
+
+def _sweep() -> None:
+    """Removes the folders that clients of this user left to processes that have answered, or have ended, since."""
+    with os.scandir(TMP) as entries:
+        names = [entry.name for entry in islice(entries, _MOST_NAMES) if entry.name.startswith(_PREFIX)]
+    for name in names:
+        try:
+            folder = os.open(f"{TMP}/{name}", _FOLDER)
+        except OSError:
+            continue
+        try:
+            if os.fstat(folder).st_uid == os.geteuid() and _done(folder, name):
+                _empty(folder)
+                os.rmdir(f"{TMP}/{name}")
+        except OSError:  # another client is as far, or the folder is not a client's
+            pass
+        finally:
+            os.close(folder)
+
+
+def _done(folder: int, name: str) -> bool:
+    """Whether nobody needs a folder of ours any more. OSError where a client waits."""
+    with open(os.open("waiting", _OLD, dir_fd=folder), "rb") as file:
+        flock(file, LOCK_SH | LOCK_NB)
+        here = file.read(64) == _namespace()
+    if os.stat("answer", dir_fd=folder, follow_symlinks=False).st_size:
+        return True
+    return here and not os.path.exists(f"/proc/{name.removeprefix(_PREFIX).partition('-')[0]}")
