@@ -221,7 +221,7 @@ def test_a_save_that_fails_is_told(programs: Path) -> None:
     """Who asked for it on a command line would look for the file in vain; the status stays the program's."""
     command = [sys.executable, "-m", "vmscope", "run", "-XX:PerfDataSaveFile=nowhere/x", "-c", "exit(3)"]
     run = subprocess.run(command, cwd=programs, capture_output=True, text=True, timeout=60)
-    said = "vmscope: the region cannot be saved to nowhere/x: No such file or directory\n"
+    said = f"vmscope: the region cannot be saved to {programs}/nowhere/x: No such file or directory\n"
     assert (run.returncode, run.stdout, run.stderr) == (3, "", said)
 
 

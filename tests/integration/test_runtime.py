@@ -476,6 +476,7 @@ def test_a_reader_that_goes_does_not_end_the_process_that_saves(tmp_path: Path, 
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         vmscope.start("-XX:PerfDataSaveFile={pipe}", "-XX:PerfDataMemorySize=1m")
         fd = os.open({str(pipe)!r}, os.O_RDONLY | os.O_NONBLOCK)
+        os.set_blocking(fd, True)
         import threading
         def go():
             while not os.read(fd, 1):
@@ -498,7 +499,7 @@ def test_a_process_that_has_another_user_by_now_ends_in_silence(tmp_path: Path, 
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o1777)
-    for parent in (tmp_path, *tmp_path.parents[:2]):
+    for parent in (tmp_path, *tmp_path.parents[:-2]):
         parent.chmod(parent.stat().st_mode | 0o011)
     code = f"""
         os.chdir({str(folder)!r})

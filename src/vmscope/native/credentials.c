@@ -2,11 +2,13 @@
 #define _GNU_SOURCE
 #include "listener.h"
 
-#include <linux/capability.h>
+#include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define CAPABILITY_VERSION_3 0x20080522 /* capget(2); its header file is not everywhere */
 
 /* The real, the effective and the saved one: a process that has put privileges aside for a while has them still. */
 static int
@@ -26,8 +28,13 @@ has_ids(uid_t uid, gid_t gid)
 static int
 is_privileged(void)
 {
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    struct {
+        uint32_t version;
+        int pid;
+    } head = {.version = CAPABILITY_VERSION_3};
+    struct {
+        uint32_t effective, permitted, inheritable;
+    } data[2];
     return getauxval(AT_SECURE) != 0 || prctl(PR_GET_DUMPABLE) != 1 || syscall(SYS_capget, &head, data) != 0 ||
            (data[0].permitted | data[1].permitted) != 0;
 }
