@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import sandbox
+from tests.attack.stepper import Stepper
 from tests.conftest import StartPython, StartVMScope
 from tests.integration.test_listener import C_ONLY, PRELOAD, VERSION, ask, path_of, wait_for
 from tests.support import BECOME, PATIENCE, Child, User, python_command
@@ -213,6 +214,31 @@ def fork():
     assert VERSION.match(ask(child.pid))
 
 
+@C_ONLY
+def test_an_end_waits_for_a_socket_that_is_being_made(start_vmscope: StartVMScope) -> None:
+    """Else its file, or the one that becomes it, would be left."""
+    code = """
+import atexit, os, vmscope
+def end():
+    atexit.register(os.write, 1, b"ending\\n")
+"""
+    child = start_vmscope(code=code)
+    tasks = Path(f"/proc/{child.pid}/task")
+    (talker,) = (int(each.name) for each in tasks.iterdir() if (each / "comm").read_text().startswith("vmscope listen"))
+    path_of(child.pid).unlink()
+    stepper = Stepper(talker)
+    child.send("vmscope.status() and end()")
+    for call in stepper:
+        if call.name.startswith("rename"):
+            child.process.stdin.close()
+            child.read_until(b"ending\n")
+            wait_for(lambda: (tasks / str(child.pid) / "stat").read_text().rpartition(")")[2].split()[0] in "SZ")
+            break
+    stepper.leave()
+    assert child.process.wait(PATIENCE) == 0
+    assert [path.name for path in Path("/tmp").iterdir() if str(child.pid) in path.name] == []
+
+
 # -- the program's own descriptors ----------------------------------------------------------------
 
 CLOSING = (
@@ -316,7 +342,11 @@ def listening(pid: int) -> Iterator[socket.socket]:
         if thread < 0:
             pytest.skip(f"pidfd_open: {os.strerror(ctypes.get_errno())}")
         for entry in (task / "fd").iterdir():
-            if os.readlink(entry).startswith("socket:"):
+            try:
+                target = os.readlink(entry)
+            except FileNotFoundError:  # a thread that still starts has closed it
+                continue
+            if target.startswith("socket:"):
                 fd = libc.syscall(438, thread, int(entry.name), 0)  # pidfd_getfd
                 with socket.socket(fileno=fd) as found:
                     if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):

@@ -230,14 +230,14 @@ static int
 close_listener(Listener *self, int64_t timeout, int last, int unlinks)
 {
     pthread_mutex_lock(&self->mutex);
-    int was_closed = self->closed, serving = self->serving;
+    int was_closed = self->closed, serving = self->serving, opening = self->opening;
     self->closed = 1;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->mutex);
     if (was_closed) {
         return 1;
     }
-    int ended = last || vmscope_thread_stop(&self->talker, timeout);
+    int ended = (last && !opening) || vmscope_thread_stop(&self->talker, timeout);
     if (unlinks) {
         Py_BEGIN_ALLOW_THREADS
         vmscope_unlink_socket();

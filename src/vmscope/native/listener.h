@@ -78,7 +78,7 @@ typedef struct {
     size_t queued; /* of MAX_QUEUED */
     int serving;   /* commands that are under way */
     int last;      /* the place of the one that has had its turn */
-    int closed;
+    int closed, opening; /* the talker opens the socket while it is open */
     int error; /* why the socket is not open, an errno; EINPROGRESS: it is being opened; 0: it is open */
 
     Socket socket; /* as those of the connections: numbers of the talker's table, or of the last one's */

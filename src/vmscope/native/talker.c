@@ -309,12 +309,19 @@ keep_open(Listener *self, int asked, int64_t now)
         return;
     }
     vmscope_close_own(&self->socket);
+    self->open_after = now + RETRY;
+    pthread_mutex_lock(&self->mutex);
+    int opening = self->opening = !self->closed; /* whoever closes it now waits: what is made would be left */
+    pthread_mutex_unlock(&self->mutex);
+    if (!opening) {
+        return;
+    }
     int fd = vmscope_open_socket(), error = fd < 0 ? errno : 0;
     if (fd >= 0) {
         vmscope_own(&self->socket, fd);
     }
-    self->open_after = now + RETRY;
     pthread_mutex_lock(&self->mutex);
+    self->opening = 0;
     self->error = error;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->mutex);
@@ -557,7 +564,7 @@ vmscope_forget_talker(PyObject *owner)
         vmscope_forget_connection(self, &self->connections[i]);
     }
     self->closed = 1;
-    self->serving = 0;
+    self->opening = self->serving = 0;
     atomic_store(&vmscope_handshake_thread, 0);
 }
 
