@@ -221,9 +221,10 @@ class Listener(Thread):
 
     def _kick(self) -> None:
         super()._kick()
-        if self._wakes is not None and self._wakes[1].is_there():
+        wakes = self._wakes  # the thread that ends discards them
+        if wakes is not None and wakes[1].is_there():
             try:
-                self._wakes[1].send(b"\0")
+                wakes[1].send(b"\0")
             except OSError:  # it is full of these, or the program has closed the other one
                 pass
 
