@@ -236,7 +236,7 @@ def end():
             break
     stepper.leave()
     assert child.process.wait(PATIENCE) == 0
-    assert [path.name for path in Path("/tmp").iterdir() if str(child.pid) in path.name] == []
+    assert list(Path("/tmp").glob(f".*{child.pid}*")) == []
 
 
 # -- the program's own descriptors ----------------------------------------------------------------

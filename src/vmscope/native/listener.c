@@ -307,9 +307,7 @@ listener_check(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     Listener *self = (Listener *)object;
     int error = atomic_load(&self->talker.error) != 0 ? self->talker.error : self->servant.error;
-    if (error != 0) {
-        vmscope_thread_resume();
-    }
+    vmscope_thread_resume(); /* at once, also just after a fork: what it may have lost shows when they start */
     Py_BEGIN_ALLOW_THREADS
     pthread_mutex_lock(&self->mutex);
     error = error != 0 ? error : self->error;
