@@ -36,9 +36,9 @@ _PARTS: tuple[types.ModuleType, ...] = (
     frames,
 )
 if sys.platform != "win32":
-    from vmscope.native import beneath, listener
+    from vmscope.native import beneath, descriptor, listener
 
-    _PARTS += (beneath, listener)
+    _PARTS += (beneath, descriptor, listener)
 _TWIN = types.SimpleNamespace(
     IMPLEMENTATION="python",
     **{name: getattr(module, name) for module in _PARTS for name in module.__all__},

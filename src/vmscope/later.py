@@ -63,13 +63,13 @@ def cancel(wait: bool = True) -> None:
 def hook() -> None:
     """Sees to it that fork and exit find our threads in order."""
     global _hooked
-    if not _hooked:
-        _hooked = True
+    if not _hooked:  # what interrupts this lets it be done twice, which does no harm
         atexit.register(_exit)
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(
                 before=_before_fork, after_in_parent=native.after_fork_in_parent, after_in_child=_after_fork
             )
+        _hooked = True
 
 
 def at_exit_of_worker(end: Callable[[], object]) -> None:
@@ -92,7 +92,8 @@ def at_exit(end: Callable[[], object], *, early: bool = False) -> None:
     """Calls it when the process ends, `early` before all that is there. atexit forgets what a call under way registers
     while it is waited for."""
     hook()
-    _ends.insert(0 if early else len(_ends), end)
+    if end not in _ends:
+        _ends.insert(0 if early else len(_ends), end)
 
 
 def in_child(start: Callable[[], object]) -> None:

@@ -22,7 +22,8 @@ if sys.platform != "win32":
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
+    from types import FrameType
 
     from vmscope.flags import Flags
     from vmscope.overview import Status
@@ -39,6 +40,8 @@ class VirtualMachine:
 
     def __init__(self) -> None:
         self.running = False
+        self._whole = True  # nothing is half made or half ended, as after an exception in the middle of that
+        self._change: FrameType | None = None  # the call of `_exclusively` that is under way
         self.region: Region | None = None
         self.problems: list[str] = []  # see note_problem
         self.unsaved = ""  # why a save that was asked for failed
@@ -66,24 +69,46 @@ class VirtualMachine:
         program has a counter of a standard one's name. Where no region can be made the counters work all the same,
         and `status().reason` says why.
         """
-        with self._lock:
-            if self.running:
-                return
-            self._start_with(vm_flags.parse(options), command)
-        if agents:
-            self._load_agents(early=False)
+        if not self.running or not self._whole:
+            flags = vm_flags.parse(options)
+            if self._exclusively(lambda: self._start_with(flags, command)) and agents:
+                self._load_agents(early=False)
 
-    def _start_with(self, flags: Flags, command: str | None) -> None:
+    def _exclusively(self, change: Callable[[], bool]) -> bool:
+        """Calls what starts or ends the VM, while nothing else does; what it says.
+
+        False, and no call, within another such call: in a handler of a signal that came in the middle of it. What an
+        exception has left half made or half ended is ended first, so a change has to leave everything in a state in
+        which `_stop` can end it.
+        """
+        with self._lock:
+            if self._change is not None and _is_calling(self._change):
+                return False
+            self._change = sys._getframe()
+            try:
+                if not self._whole:
+                    self._stop()
+                return change()
+            finally:
+                self._change = None
+
+    def _start_with(self, flags: Flags, command: str | None) -> bool:
+        """False where it runs already."""
+        if self.running:
+            return False
         self._set_flags(flags)
         self._instrument(self.flags.text("Instrument"))
+        self._whole = False
         self.running = True
         try:
             self._folder = _current_folder()
             self._start(command)
             self._settle()
+            self._whole = True
         except BaseException:
             self._stop()
             raise
+        return True
 
     def _set_flags(self, flags: Flags) -> None:
         if self._inherited:  # agents, loaded before the region, may have set properties
@@ -161,7 +186,7 @@ class VirtualMachine:
         """start() for a program that has not called it, on a thread of our own: no word, no error."""
         if self._lock.acquire(timeout=_LOCK_TIMEOUT):
             try:
-                if not self.running:
+                if not self.running and self._whole:
                     self.autostarted = True
                     self._autostart()
             except VMScopeError as error:
@@ -176,7 +201,7 @@ class VirtualMachine:
             self.start(agents=False)
         except OptionError as error:
             self.note_problem(f"{environ.OPTIONS} is not obeyed: {error}")
-            self._start_with(vm_flags.Flags(), None)
+            self._exclusively(lambda: self._start_with(vm_flags.Flags(), None))
 
     def _instrument(self, names: str) -> None:
         if names or "vmscope.instruments" in sys.modules:
@@ -196,8 +221,8 @@ class VirtualMachine:
         if not self.flags.on("UsePerfData"):
             self.reason = "switched off by -XX:-UsePerfData"
             return
-        self._standard = Standard(
-            REGISTRY,
+        self._standard = Standard(REGISTRY)
+        self._standard.make(
             identity.constants(
                 identity.command_line() if command is None else command,
                 " ".join(self.flags.arguments),
@@ -245,12 +270,12 @@ class VirtualMachine:
         self._log("debug", "no socket to attach to: %s", self.attach_reason)
 
     def _stop_listening(self, *, last: bool, unlink: bool) -> None:
-        listener, self.listener = self.listener, None
-        if listener is not None:
+        if self.listener is not None:
             self.attach_reason = "vmscope.stop() was called"
             if not last:
                 native.leave_attach_signal()
-            listener.close(_STOP_TIMEOUT, last, unlink)
+            self.listener.close(_STOP_TIMEOUT, last, unlink)
+            self.listener = None
 
     def _make_region(self) -> Region | None:
         self.reason = ""
@@ -310,15 +335,16 @@ class VirtualMachine:
         if region.file is None and not path:
             return
         try:
-            native.arm(region.mirror, path)
             self._armed = True
+            native.arm(region.mirror, path)
         except OSError as error:  # a path that the kernel does not take
+            self._armed = False
             self._log("debug", "no fatal path: %s", error)
 
     def _disarm(self) -> None:
         if self._armed:  # else it may be that of another interpreter in this process
-            self._armed = False
             native.disarm()
+            self._armed = False
 
     def survived(self) -> bool:
         """Whether a signal that ends processes came, was acted on, and did not end this one."""
@@ -351,41 +377,48 @@ class VirtualMachine:
 
     def _end(self, *, last: bool) -> None:
         later.cancel()
-        with self._lock:
-            self._stop(last=last)
+        if last:  # whatever is under way on this thread does not go on
+            with self._lock:
+                self._stop(last=True)
+        else:
+            self._exclusively(self._stop)
 
-    def _stop(self, *, last: bool = False) -> None:
-        if self.running:
-            self.running = False
-            region, self.region = self.region, None
-            if self._standard is not None:
-                self._standard.rest(last=bool(self._save_path()))
-            # else its disk is stuck, and unlink would be too
-            copied = region is None or region.mirror.stop(_STOP_TIMEOUT)
-            self._stop_listening(last=last, unlink=copied)
-            REGISTRY.detach()
-            if self._standard is not None:
-                self._standard.end()
-                self._standard = None
-            self.reason = "vmscope.stop() was called"
-            if region is not None:
-                self._save(region)
-                if copied:
-                    self._unlink(region)
-            self._disarm()
-            if sys.platform != "win32":
-                termination.leave()
-            if "vmscope.instruments" in sys.modules:
-                sys.modules["vmscope.instruments"].suspend()
-            self.autostarted = False
+    def _stop(self, *, last: bool = False) -> bool:
+        """Ends what there is, also what was left half made or half ended: each step may be done twice, and forgets
+        what it has ended when that is over. False where there was nothing to end."""
+        if not self.running and self._whole:
+            return False
+        self._whole = self.running = False
+        region = self.region
+        if self._standard is not None:
+            self._standard.rest(last=bool(self._save_path()))
+        # else its disk is stuck, and unlink would be too
+        copied = region is None or region.mirror.stop(_STOP_TIMEOUT)
+        self._stop_listening(last=last, unlink=copied)
+        REGISTRY.detach()
+        if self._standard is not None:
+            self._standard.end()
+            self._standard = None
+        self.reason = "vmscope.stop() was called"
+        if region is not None:
+            self._save(region)
+            if copied:
+                self._unlink(region)
+            self.region = None
+        self._disarm()
+        if sys.platform != "win32":
+            termination.leave()
+        if "vmscope.instruments" in sys.modules:
+            sys.modules["vmscope.instruments"].suspend()
+        self.autostarted = False
+        self._whole = True
+        return True
 
     def _unlink(self, region: Region) -> None:
-        file, region.file = region.file, None
-        if file is not None:
-            try:
-                file.unlink()
-            except VMScopeError as error:
-                self._log("debug", "%s", error)
+        try:
+            region.unlink()
+        except VMScopeError as error:
+            self._log("debug", "%s", error)
 
     def _save_path(self) -> bytes:
         """Where to save; empty: nowhere."""
@@ -410,10 +443,10 @@ class VirtualMachine:
     # -- fork
 
     def _hook(self) -> None:
+        later.at_exit(self.exit)
         if not self._hooked:
-            self._hooked = True
-            later.at_exit(self.exit)
             later.in_child(self._after_fork)
+            self._hooked = True
         if sys.platform != "win32":
             if native.IMPLEMENTATION == "c" and not self.flags.on("ReduceSignalUsage"):
                 termination.take_signals(self.exit)  # the twin's would show in signal.getsignal
@@ -493,6 +526,14 @@ class VirtualMachine:
             except ImportError:  # out of reach, as after chroot
                 return
             log.say(level, message, *arguments)
+
+
+def _is_calling(frame: FrameType) -> bool:
+    """Whether this thread is within that call."""
+    each: FrameType | None = sys._getframe()
+    while each is not None and each is not frame:
+        each = each.f_back
+    return each is not None
 
 
 def _current_folder() -> str:

@@ -27,10 +27,10 @@ def take_signals(end: Callable[[], object]) -> None:
     `end` ends the VM with its agents, for which Python code has to run: see `relay`.
     """
     global _end
-    if _end is None:
+    was_taken, _end = _end is not None, end  # before they are: `leave` ends what an exception leaves half done
+    if not was_taken:
         native.take_end_signals()
         later.at_exit(native.leave_end_signals)
-    _end = end
 
 
 def relay() -> int:

@@ -114,7 +114,8 @@ def test_in_place_region_opens_when_it_is_whole() -> None:
         os.write = watched
         with _directory.open_directory() as directory:
             path = f"{directory.path}/{os.getpid()}"
-            file = _file._in_place(directory, str(os.getpid()), path, IMAGE)
+            file = _file.RegionFile()
+            _file._in_place(directory, str(os.getpid()), path, IMAGE, file)
         os.write = write
         answer(before=sorted({flag.hex() for flag in seen}), after=open(path, "rb").read()[7], count=len(seen))
     """

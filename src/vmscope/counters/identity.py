@@ -6,6 +6,8 @@ import os
 import sys
 import time
 
+from vmscope import native
+
 if sys.platform == "win32":
     from vmscope import win32
 
@@ -50,13 +52,10 @@ def stack_start() -> int:
 
 def _stat_field(number: int) -> int:
     try:
-        fd = os.open("/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC)
+        with native.Descriptor(os.open, "/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC) as fd:
+            text = os.read(fd, 4096)
     except OSError:
         return 0
-    try:
-        text = os.read(fd, 4096)
-    finally:
-        os.close(fd)
     return int(text[text.rindex(b")") + 2 :].split()[number - 3])
 
 

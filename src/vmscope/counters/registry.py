@@ -12,6 +12,7 @@ from vmscope.errors import CounterExistsError, CounterNameError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from vmscope.memory.region import Region
 
@@ -81,21 +82,31 @@ class Registry:
             raise _exists(found, "text")
         return found
 
-    def constant(self, name: str, value: int | str, *, units: int = NONE, limit: int = 1024) -> Constant:
-        """A value that never changes; of a text only `limit` bytes are kept. Raises as `counter` does."""
+    def constant(
+        self, name: str, value: int | str, *, units: int = NONE, limit: int = 1024, made: list[Any] | None = None
+    ) -> Constant:
+        """A value that never changes; of a text only `limit` bytes are kept. Raises as `counter` does.
+
+        A new one is put into `made` before it can be found here: what an exception interrupts can be undone.
+        """
         wanted = Constant(_checked(name), value, units, limit)
         found = self._counters.get(name)
         if found is None:
+            if made is not None:
+                made.append(wanted)
             found = self._add(wanted)
         if type(found) is not Constant or (found.value, found.units) != (wanted.value, wanted.units):
             raise _exists(found, "constant")
         return found
 
-    def alias(self, name: str, of: Counter | Gauge | Text | Constant) -> Alias:
-        """A second name for a counter. Raises as `counter` does."""
+    def alias(self, name: str, of: Counter | Gauge | Text | Constant, *, made: list[Any] | None = None) -> Alias:
+        """A second name for a counter. Raises as `counter` does; `made` as for `constant`."""
         found = self._counters.get(name)
         if found is None:
-            found = self._add(Alias(_checked(name), of))
+            wanted = Alias(_checked(name), of)
+            if made is not None:
+                made.append(wanted)
+            found = self._add(wanted)
         if type(found) is not Alias or found.of is not of:
             raise _exists(found, "alias")
         return found
@@ -118,7 +129,8 @@ class Registry:
         """These may be made anew with other values. Only when there is no region."""
         with self._lock:
             for counter in counters:
-                self._counters.pop(counter.name, None)
+                if self._counters.get(counter.name) is counter:
+                    del self._counters[counter.name]
 
     def after_fork(self) -> None:
         """In a forked child: numbers start from zero, constants and texts stay; the region was the parent's."""

@@ -48,15 +48,22 @@ class Standard:
     """
 
     __slots__ = (
-        "_capabilities", "_collector", "_find_and_load", "_import_timer", "_past", "_problem", "_registry", "_sampled",
-        "_sampler", "_stamps", "all", "clock",
+        "_capabilities", "_collector", "_find_and_load", "_fixed", "_import_timer", "_past", "_problem", "_registry",
+        "_sampled", "_sampler", "_stamps", "all", "clock",
     )  # fmt: skip
 
-    def __init__(self, registry: Registry, constants: dict[str, int | str], limit: int) -> None:
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.all: list[AnyCounter] = []
+        self._fixed: list[Constant | Alias] = []
+        self._collector: native.Collector | None = None
+        self._import_timer: native.ImportTimer | None = None
         self._sampler: native.Sampler | None = None
         self._sampled: dict[str, native.LongSlot] = {}
+
+    def make(self, constants: dict[str, int | str], limit: int) -> None:
+        """Makes them. Texts that never change have at most `limit` bytes."""
+        registry = self._registry
         numbers: dict[str, Counter | Gauge] = {}
         texts: dict[str, Text] = {}
         known: dict[str, Counter | Gauge | Text | Constant] = {}
@@ -67,10 +74,10 @@ class Standard:
                 continue
             if kind == "alias":
                 if feed[1:] in known:
-                    self.all.append(registry.alias(name, known[feed[1:]]))
+                    self.all.append(registry.alias(name, known[feed[1:]], made=self._fixed))
                 continue
             if kind == "constant":
-                known[name] = registry.constant(name, constants[name], units=units, limit=limit)
+                known[name] = registry.constant(name, constants[name], units=units, limit=limit, made=self._fixed)
             elif kind == "text":
                 known[name] = texts[name] = registry.text(name, capacity=_CAPACITIES[name])
             else:
@@ -101,6 +108,8 @@ class Standard:
 
     def begin(self) -> None:
         """Starts to feed them, but for what is sampled; the collections before now count too."""
+        assert self._collector is not None
+        assert self._import_timer is not None
         gc.callbacks.append(self._collector)
         before, stats = None, gc.get_stats()
         while before != [slot.value for slot in self._past]:  # so that a collection in between counts once
@@ -119,24 +128,24 @@ class Standard:
 
     def rest(self, *, last: bool = False) -> None:
         """Ends the sampler; with a `last` sample where one is wanted."""
-        sampler, self._sampler = self._sampler, None
-        if sampler is not None:
-            sampler.stop(_STOP_TIMEOUT)
+        if self._sampler is not None:
+            self._sampler.stop(_STOP_TIMEOUT)
             if last:
-                sampler.sample()
+                self._sampler.sample()
+            self._sampler = None
 
     def after_fork(self) -> None:
         """In a forked child: the sampler is the parent's."""
         self._sampler = None
 
     def end(self) -> None:
-        """No longer feeds them. A later start may have other constants."""
-        if self._collector in gc.callbacks:
-            gc.callbacks.remove(self._collector)
+        """No longer feeds them. A later start may have other constants. Also after an exception in any of the above."""
+        if self._collector is not None and self._collector in gc.callbacks:
             _RETIRED.append(self._collector)
+            gc.callbacks.remove(self._collector)
         if _importlib["_find_and_load"] is self._import_timer:  # else somebody else has put something round it
             _importlib["_find_and_load"] = self._find_and_load
-        self._registry.forget(counter for counter in self.all if isinstance(counter, (Constant, Alias)))
+        self._registry.forget(self._fixed)
 
     def set_attachable(self, attachable: bool) -> None:
         """Whether clients find a socket of this process."""

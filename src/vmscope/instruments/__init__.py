@@ -38,7 +38,7 @@ INSTRUMENTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 _on: dict[Key, Undo] = {}  # what takes each away again
-_resting: list[Key] = []
+_resting: set[Key] = set()
 
 
 def instrument(*names: str) -> None:
@@ -59,18 +59,18 @@ def suspend() -> None:
     """Leaves the program as it was before, but for what somebody else has built upon."""
     for key, undo in [*_on.items()]:
         if undo():
+            _resting.add(key)
             del _on[key]
-            _resting.append(key)
 
 
 def resume() -> None:
     """Puts back what `suspend` took away."""
-    while _resting:
-        key = _resting.pop()
+    for key in [*_resting]:
         try:
             _switch_on(key)
         except VMScopeError as error:  # the program has taken what it needs
             report(f"the instrument {key[0]} stays off: {error}")
+        _resting.discard(key)
 
 
 def _row(name: str) -> tuple[str, tuple[str, ...], str]:
@@ -85,12 +85,12 @@ def _switch_on(key: Key) -> None:
     def claim() -> bool:  # until there is something to undo
         return False
 
-    if _on.setdefault(key, claim) is not claim:
-        return
     try:
-        _on[key] = _attach(*key)
+        if _on.setdefault(key, claim) is claim:
+            _on[key] = _attach(*key)
     except BaseException:
-        del _on[key]
+        if _on.get(key) is claim:
+            del _on[key]
         raise
 
 

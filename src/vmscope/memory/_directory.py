@@ -11,6 +11,7 @@ import os
 import pwd
 import stat
 
+from vmscope import native
 from vmscope.errors import DiskFull, InsecureDirectory, RegionFileError
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -19,18 +20,18 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class Directory:
     """An open region directory: `fd`, `path` and the `user` whose it is. Close it when the file is made."""
 
-    __slots__ = ("fd", "path", "user")
+    __slots__ = ("_descriptor", "fd", "path", "user")
 
-    def __init__(self, fd: int, path: str, user: str) -> None:
-        self.fd = fd
+    def __init__(self, descriptor: native.Descriptor, path: str, user: str) -> None:
+        self._descriptor = descriptor
+        self.fd = descriptor.fd
         self.path = path
         self.user = user
 
     def close(self) -> None:
         """Gives the descriptor back; a second call does nothing."""
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            os.close(fd)
+        self.fd = -1
+        self._descriptor.close()
 
     def __enter__(self) -> Directory:
         return self
@@ -53,21 +54,21 @@ def open_directory(uid: int | None = None, tmp: str = "/tmp") -> Directory:
     path = f"{tmp}/hsperfdata_{user}"
     try:
         try:
-            fd = os.open(path, _OPEN)
+            directory = Directory(native.Descriptor(os.open, path, _OPEN), path, user)
         except FileNotFoundError:
             try:
                 os.mkdir(path, 0o755)
             except FileExistsError:  # another VM of this user was faster
                 pass
-            fd = os.open(path, _OPEN)
+            directory = Directory(native.Descriptor(os.open, path, _OPEN), path, user)
     except OSError as error:
         raise _refusal(error, path, tmp) from error
     try:
-        _check(fd, path, uid)
+        _check(directory.fd, path, uid)
     except BaseException:
-        os.close(fd)
+        directory.close()
         raise
-    return Directory(fd, path, user)
+    return directory
 
 
 def user_name(uid: int) -> str:

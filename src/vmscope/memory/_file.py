@@ -44,152 +44,158 @@ _IN_PLACE = _NAMED | os.O_CREAT
 
 
 class RegionFile:
-    """A region's file under its name: `path`, `size`, and the identity (`device`, `inode`) that the name may lose."""
+    """A region's file under its name: `path`, `size`, and the identity (`device`, `inode`) that the name may lose.
+
+    It knows its file before that has a name: whatever interrupts `publish`, `unlink` leaves nothing behind.
+    """
 
     __slots__ = ("_identity", "_lock", "device", "inode", "path", "size")
     notes = ()
 
-    def __init__(self, path: str, identity: os.stat_result, lock: Lock) -> None:
+    def __init__(self) -> None:
+        self.path = ""
+        self.size = self.device = self.inode = 0
+        self._identity: os.stat_result | None = None
+        self._lock: Lock | None = None
+
+    def publish(self, mirror: native.Mirror, pid: int) -> None:
+        """Makes the file, after what ended VMs left is gone, and tells the mirror. Raises VMScopeError."""
+        with _directory.open_directory() as directory:
+            _stale.clean(directory, pid)
+            image, used = mirror.copy()  # another thread may append meanwhile
+            create(directory, pid, image, self)
+        mirror.set_file(os.fsencode(self.path), self.device, self.inode, used)
+
+    def become(self, path: str, fd: int) -> None:
+        """From now on this is the file that `fd` is; `path` is what it is called, or will be."""
+        found = os.fstat(fd)
         self.path = path
-        self._identity = identity
-        self.size = identity.st_size
-        self.device = identity.st_dev
-        self.inode = identity.st_ino
-        self._lock: Lock | None = lock
+        self.size, self.device, self.inode = found.st_size, found.st_dev, found.st_ino
+        self._identity = found
+
+    def hold(self, fd: int) -> None:
+        """Keeps the lock that `fd` has."""
+        self._lock = native.lock_mapping(fd, 1)
 
     def unlink(self) -> None:
         """Takes the name away if it still is this file's, and gives the lock back; a second call does nothing.
 
         Raises RegionFileError where the file is there and cannot be unlinked.
         """
-        lock, self._lock = self._lock, None
-        if lock is None:
+        identity = self._identity
+        if identity is None:
             return
         try:
             head, _, name = self.path.rpartition("/")
-            directory_fd = os.open(head, _OPEN_DIRECTORY)
-            try:
-                _unlink(directory_fd, name, self._identity)
-            finally:
-                os.close(directory_fd)
+            with native.Descriptor(os.open, head, _OPEN_DIRECTORY) as directory_fd:
+                _unlink(directory_fd, name, identity)
         except (FileNotFoundError, NotADirectoryError):
             pass  # a cleaner of /tmp was here before
         except OSError as error:
             raise _failure(f"cannot unlink {self.path}", error, self.path) from error
         finally:
-            lock.close()
+            self.abandon()
 
     def abandon(self) -> None:
         """In a forked child: forgets the file, which is the parent's, as is its lock."""
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            lock.close()
+        if self._lock is not None:
+            self._lock.close()
+        self._lock = self._identity = None
 
 
-def publish(mirror: native.Mirror, pid: int) -> RegionFile:
-    """Makes the region's file, after what ended VMs left is gone, and tells the mirror. Raises VMScopeError."""
-    with _directory.open_directory() as directory:
-        _stale.clean(directory, pid)
-        image, used = mirror.copy()  # another thread may append meanwhile
-        file = create(directory, pid, image)
-    mirror.set_file(os.fsencode(file.path), file.device, file.inode, used)
-    return file
-
-
-def create(directory: Directory, pid: int, image: Buffer) -> RegionFile:
+def create(directory: Directory, pid: int, image: Buffer, file: RegionFile | None = None) -> RegionFile:
     """Publishes `image`, a whole region, as the file of `pid` in `directory`: mode 0600, locked, with all its room.
 
     Raises DiskFull, and RegionFileError where the name is taken (by a VM that holds its lock, a link or whatever
     `clean` leaves alone) or the file system refuses. Nothing of the attempt stays behind.
     """
+    file = RegionFile() if file is None else file
     name = str(pid)
     path = f"{directory.path}/{name}"
-    place = (directory, name, path, image)
+    place = (directory, name, path, image, file)
     try:
-        return _unnamed(*place) or _beside(*place) or _in_place(*place)
+        if not (_unnamed(*place) or _beside(*place)):
+            _in_place(*place)
+        return file
     except FileExistsError as error:
         raise _taken(directory, name, path) from error
     except OSError as error:
         raise _failure(f"cannot make {path}", error, path) from error
 
 
-# -- the three ways; None: this one does not work here ---------------------------------------------
+# -- the three ways; False: this one does not work here --------------------------------------------
 
 
-def _unnamed(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile | None:
+def _unnamed(directory: Directory, name: str, path: str, image: Buffer, file: RegionFile) -> bool:
+    flags = os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC
     try:
-        fd = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=directory.fd)
+        opened = native.Descriptor(os.open, ".", flags, 0o600, dir_fd=directory.fd)
     except OSError as error:
         if error.errno in _FULL:
             raise
-        return None
-    lock = None
-    try:
+        return False
+    with opened as fd:
         _fill(fd, image)
-        lock = native.lock_mapping(fd, 1)
-        if not _linked(f"/proc/thread-self/fd/{fd}", fd, directory, name):
-            return None
-        made, lock = RegionFile(path, os.fstat(fd), lock), None
-        return made
-    finally:
-        if lock is not None:
-            lock.close()
-        os.close(fd)
+        file.become(path, fd)
+        file.hold(fd)
+        if _linked(f"/proc/thread-self/fd/{fd}", fd, directory, name):
+            return True
+    file.abandon()
+    return False
 
 
-def _beside(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile | None:
+def _beside(directory: Directory, name: str, path: str, image: Buffer, file: RegionFile) -> bool:
     temporary = f"{os.path.dirname(directory.path)}/{_stale.TEMPORARY}{name}-{os.urandom(8).hex()}"
     try:
-        _stale.clean_temporary(directory, int(name))
-        fd = os.open(temporary, _NEW, 0o600)
-    except OSError as error:
-        if error.errno in _FULL:
-            raise
-        return None
-    try:
         try:
+            _stale.clean_temporary(directory, int(name))
+            opened = native.Descriptor(os.open, temporary, _NEW, 0o600)
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
+            return False
+        with opened as fd:
             _fill(fd, image)
+            file.become(path, fd)
             if not _linked(temporary, fd, directory, name):
-                return None
-        finally:
-            os.close(fd)
-        return _lock_by_name(directory, name, path)
+                return False
+        _lock_by_name(directory, name, path, file)
+        return True
     finally:
         try:
             os.unlink(temporary)
-        except FileNotFoundError:  # a cleaner of /tmp was faster
+        except OSError:  # there is none, or a cleaner of /tmp was faster
             pass
 
 
-def _lock_by_name(directory: Directory, name: str, path: str) -> RegionFile:
+def _lock_by_name(directory: Directory, name: str, path: str, file: RegionFile) -> None:
     """Many a FUSE server takes two names for two files, each with locks of its own: the lock has to be this one's.
 
     For the moment without a lock the live pid protects the file.
     """
-    fd = os.open(name, _NAMED, dir_fd=directory.fd)
-    try:
-        if not _locked(fd) or os.fstat(fd).st_nlink == 0:
-            raise FileExistsError
-        return RegionFile(path, os.fstat(fd), native.lock_mapping(fd, 1))
-    except BaseException:
-        _unlink(directory.fd, name, os.fstat(fd))
-        raise
-    finally:
-        os.close(fd)
+    with native.Descriptor(os.open, name, _NAMED, dir_fd=directory.fd) as fd:
+        try:
+            if not _locked(fd) or os.fstat(fd).st_nlink == 0:
+                raise FileExistsError
+            file.become(path, fd)
+            file.hold(fd)
+        except BaseException:
+            _unlink(directory.fd, name, os.fstat(fd))
+            raise
 
 
-def _in_place(directory: Directory, name: str, path: str, image: Buffer) -> RegionFile:
+def _in_place(directory: Directory, name: str, path: str, image: Buffer, file: RegionFile) -> None:
     try:
-        fd = os.open(name, _IN_PLACE, 0o600, dir_fd=directory.fd)
+        opened = native.Descriptor(os.open, name, _IN_PLACE, 0o600, dir_fd=directory.fd)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):  # a link, a directory, a socket
             raise FileExistsError from error
         raise
-    try:
+    with opened as fd:
         if not _locked(fd):
             raise FileExistsError
-        opened = os.fstat(fd)  # after the lock: until then another VM's clean-up may have unlinked it
-        if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:
+        found = os.fstat(fd)  # after the lock: until then another VM's clean-up may have unlinked it
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
             raise FileExistsError
         try:
             os.ftruncate(fd, 0)
@@ -197,12 +203,11 @@ def _in_place(directory: Directory, name: str, path: str, image: Buffer) -> Regi
             accessible, closed[_ACCESSIBLE] = closed[_ACCESSIBLE], 0
             _fill(fd, closed)
             os.pwrite(fd, bytes((accessible,)), _ACCESSIBLE)
-            return RegionFile(path, os.fstat(fd), native.lock_mapping(fd, 1))
+            file.become(path, fd)
+            file.hold(fd)
         except BaseException:
-            _unlink(directory.fd, name, opened)
+            _unlink(directory.fd, name, found)
             raise
-    finally:
-        os.close(fd)
 
 
 # -- parts ----------------------------------------------------------------------------------------
@@ -279,14 +284,12 @@ def _taken(directory: Directory, name: str, path: str) -> RegionFileError:
 
 
 def _is_locked(directory: Directory, name: str) -> bool:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory.fd)
+        with native.Descriptor(os.open, name, flags, dir_fd=directory.fd) as fd:
+            return not _locked(fd)
     except PermissionError:  # a file that its owner closed to himself: no VM's
         return False
-    try:
-        return not _locked(fd)
-    finally:
-        os.close(fd)
 
 
 def _failure(what: str, error: OSError, path: str) -> RegionFileError:

@@ -60,8 +60,7 @@ def _clean_pair(directory_fd: int, temporary: str, name: str, own_pid: int) -> N
     pid = int(name) if name.isascii() and name.isdigit() else 0
     if pid == 0 or (pid != own_pid and _lives(pid)):
         return
-    fd = os.open(temporary, _OPEN)
-    try:
+    with native.Descriptor(os.open, temporary, _OPEN) as fd:
         opened = os.fstat(fd)
         if not stat.S_ISREG(opened.st_mode) or opened.st_uid != os.geteuid():
             return
@@ -72,8 +71,6 @@ def _clean_pair(directory_fd: int, temporary: str, name: str, own_pid: int) -> N
         except FileNotFoundError:  # killed before the link
             pass
         os.unlink(temporary)
-    finally:
-        os.close(fd)
 
 
 def _clean_one(directory: Directory, name: str, own_pid: int) -> bool:
@@ -84,8 +81,7 @@ def _clean_one(directory: Directory, name: str, own_pid: int) -> bool:
         return True
     if pid != own_pid and _lives(pid):
         return False
-    fd = os.open(name, _OPEN, dir_fd=directory_fd)
-    try:
+    with native.Descriptor(os.open, name, _OPEN, dir_fd=directory_fd) as fd:
         opened = os.fstat(fd)
         if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:
             return False
@@ -100,8 +96,6 @@ def _clean_one(directory: Directory, name: str, own_pid: int) -> bool:
             _clean_socket(directory, name)  # first: a start that is killed here leaves the region to the next one
         os.unlink(name, dir_fd=directory_fd)
         return True
-    finally:
-        os.close(fd)
 
 
 def _clean_socket(directory: Directory, name: str) -> None:

@@ -37,11 +37,52 @@ class RegionFile:
 
     __slots__ = ("_handles", "notes", "path", "size")
 
-    def __init__(self, path: str, size: int, handles: tuple[int, ...], notes: tuple[str, ...]) -> None:
-        self.path = path
-        self.size = size
-        self.notes = notes
-        self._handles = handles  # the mapping's, then the file's
+    def __init__(self) -> None:
+        self.path = ""
+        self.size = 0
+        self.notes: tuple[str, ...] = ()
+        self._handles: tuple[int, ...] = ()  # the mapping's, then the file's
+
+    def publish(self, mirror: native.Mirror, pid: int) -> None:
+        """Makes the region's file and mapping, whole, and tells the mirror.
+
+        Raises InsecureDirectory for a folder that others could tamper with, or a volume that does not keep access
+        rights; DiskFull; RegionFileError, with Windows' own error, for what else fails. Nothing of the attempt stays.
+        """
+        user = user_name()
+        tmp = temporary_folder()
+        if not flags.in_force.on(_BYPASS):
+            _check_volume(tmp)
+        directory = f"{tmp}\\{PREFIX}{user}"
+        clean(directory, pid)
+        sid = _sid()
+        note = _open_directory(directory, sid, tmp)
+        image, used = mirror.copy()  # another thread may append meanwhile
+        self.path, self.size, self.notes = f"{directory}\\{pid}", len(image), (note,) if note else ()
+        mirror.set_view(self._make(image, sid, f"{PREFIX}{user}_{pid}"), used)
+
+    def _make(self, image: bytes, sid: str, name: str) -> memoryview:
+        path = self.path
+        try:
+            with win32.Descriptor(rights_text(sid, _FILE)) as rights:
+                self._handles = (rights.make_file(path),)
+        except OSError as error:
+            raise failure(f"cannot make {path}", error, path) from error
+        try:
+            # Written before the mapping has its name: a reader finds it whole, and a full disk shows now.
+            win32.write(self._handles[0], image)
+            with win32.Descriptor(rights_text(sid, _MAPPING)) as rights:
+                self._handles = rights.make_mapping(self._handles[0], len(image), name), *self._handles
+            return win32.view(self._handles[0], len(image), writable=True)
+        except OSError as error:
+            self.unlink()
+            if error.winerror == win32.ERROR_ALREADY_EXISTS:
+                raise RegionFileError(
+                    f"cannot map {path}: another process has a mapping of the name {name}",
+                    path=path,
+                    hint="end the process that holds it",
+                ) from error
+            raise failure(f"cannot map {path}", error, path) from error
 
     def unlink(self) -> None:
         """Gives the name away, and the file as soon as nobody reads it; a second call does nothing."""
@@ -50,51 +91,6 @@ class RegionFile:
 
     def abandon(self) -> None:
         """For a process that has inherited this: here none does."""
-
-
-def publish(mirror: native.Mirror, pid: int) -> RegionFile:
-    """Makes the region's file and mapping, whole, and tells the mirror.
-
-    Raises InsecureDirectory for a folder that others could tamper with, or a volume that does not keep access rights;
-    DiskFull; RegionFileError, with Windows' own error, for what else fails. Nothing of the attempt stays behind.
-    """
-    user = user_name()
-    tmp = temporary_folder()
-    if not flags.in_force.on(_BYPASS):
-        _check_volume(tmp)
-    directory = f"{tmp}\\{PREFIX}{user}"
-    clean(directory, pid)
-    sid = _sid()
-    note = _open_directory(directory, sid, tmp)
-    image, used = mirror.copy()  # another thread may append meanwhile
-    path, name = f"{directory}\\{pid}", f"{PREFIX}{user}_{pid}"
-    try:
-        with win32.Descriptor(rights_text(sid, _FILE)) as rights:
-            file = rights.make_file(path)
-    except OSError as error:
-        raise failure(f"cannot make {path}", error, path) from error
-    handles: tuple[int, ...] = (file,)
-    try:
-        # Written before the mapping has its name: a reader finds it whole, and a full disk shows now.
-        win32.write(file, image)
-        with win32.Descriptor(rights_text(sid, _MAPPING)) as rights:
-            mapping = rights.make_mapping(file, len(image), name)
-        handles = mapping, file
-        view = win32.view(mapping, len(image), writable=True)
-    except OSError as error:
-        _close(handles, path)
-        if error.winerror == win32.ERROR_ALREADY_EXISTS:
-            raise RegionFileError(
-                f"cannot map {path}: another process has a mapping of the name {name}",
-                path=path,
-                hint="end the process that holds it",
-            ) from error
-        raise failure(f"cannot map {path}", error, path) from error
-    except BaseException:
-        _close(handles, path)
-        raise
-    mirror.set_view(view, used)
-    return RegionFile(path, len(image), handles, (note,) if note else ())
 
 
 def _close(handles: tuple[int, ...], path: str) -> None:

@@ -11,7 +11,7 @@ import sys
 from time import monotonic_ns
 
 from vmscope import native
-from vmscope.errors import RegionFileError
+from vmscope.errors import RegionFileError, VMScopeError
 from vmscope.wire import encode
 
 if sys.platform == "win32":
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class File(Protocol):
-        """A region under its name. Each system has a module with `publish(mirror, pid)`, which makes one."""
+        """A region under its name. Each system has a module with a `RegionFile`, which is none until `publish`."""
 
         @property
         def path(self) -> str: ...
@@ -35,8 +35,12 @@ if TYPE_CHECKING:
         def notes(self) -> tuple[str, ...]:
             """What did not go well, and is for the log."""
 
+        def publish(self, mirror: native.Mirror, pid: int) -> None:
+            """Makes it, and tells the mirror. VMScopeError where there can be none."""
+
         def unlink(self) -> None:
-            """Takes it away; a second call does nothing. RegionFileError where it cannot be."""
+            """Takes it away, also one that is half made; a second call does nothing. RegionFileError where it cannot
+            be."""
 
         def abandon(self) -> None:
             """In a forked child: forgets it, which is the parent's."""
@@ -57,13 +61,14 @@ class Region:
     `mirror` keeps the image current; `file` is where others see it, or None.
     """
 
-    __slots__ = ("capacity", "file", "mirror")
+    __slots__ = ("_making", "capacity", "file", "mirror")
 
     def __init__(self, capacity: int) -> None:
         self.capacity = -(-capacity // _GRANULARITY) * _GRANULARITY
         self.mirror = native.Mirror(self.capacity, monotonic_ns())
         self.mirror.image[:PROLOGUE] = encode.prologue()
         self.file: File | None = None
+        self._making: File | None = None  # until it is whole
 
     def allocate(self, entries: Sequence[Entry]) -> bool:
         """Appends the entries of one counter; from then on they show its values. False when they did not fit.
@@ -89,16 +94,35 @@ class Region:
 
         `direct`: the file itself becomes the image. RegionFileError where it cannot be mapped.
         """
-        self.file = _system.publish(self.mirror, os.getpid())
-        if direct:
-            self._map(self.file)
+        self._making = making = _system.RegionFile()
+        try:
+            making.publish(self.mirror, os.getpid())
+            if direct:
+                self._map(making.path)
+        except Exception:
+            try:
+                self.unlink()
+            except VMScopeError:  # what went wrong first is what is told
+                pass
+            raise
+        self.file = making
+        self._making = None
 
-    def _map(self, file: File) -> None:
+    def _map(self, path: str) -> None:
         try:
             self.mirror.map_file()
         except OSError as error:
-            self.file = None
-            file.unlink()
             raise RegionFileError(
-                f"cannot map {file.path}: {error.strerror}", path=file.path, hint="leave out -XX:-PerfDataMirror"
+                f"cannot map {path}: {error.strerror}", path=path, hint="leave out -XX:-PerfDataMirror"
             ) from error
+
+    def unlink(self) -> None:
+        """Takes the file away, also one that is half made. RegionFileError where it cannot be."""
+        try:
+            for file in (self._making, self.file):
+                if file is not None:
+                    file.unlink()
+        except VMScopeError:
+            self.file = self._making = None
+            raise
+        self.file = self._making = None  # not before: what interrupts the above leaves it to the next call

@@ -59,6 +59,7 @@ if not _wanted:
 
     if sys.platform != "win32":  # which has no such signals, sockets and locks
         from vmscope.native.beneath import *  # noqa: F403
+        from vmscope.native.descriptor import *  # noqa: F403
         from vmscope.native.ends import *  # noqa: F403
         from vmscope.native.listener import *  # noqa: F403
         from vmscope.native.lockmap import *  # noqa: F403

@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -353,8 +354,23 @@ static PyMethodDef fatal_functions[] = {
     {NULL},
 };
 
+/* What Python has not ended: C code has called exit(), or a signal handler has raised in an atexit function. */
+static void
+end_at_exit(void)
+{
+    (void)vmscope_end_region();
+}
+
+static void
+watch_exit(void)
+{
+    (void)atexit(end_at_exit); /* where there is no room, another VM removes the file */
+}
+
 int
 vmscope_add_fatal(PyObject *module)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_exit);
     return PyModule_AddFunctions(module, fatal_functions);
 }
