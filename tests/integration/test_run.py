@@ -30,8 +30,15 @@ except ZeroDivisionError as error:
     raise KeyError("x") from error
 """
 
+OPTIONS = """\
+import sys, warnings
+print(sys.flags, sys.warnoptions, sys._xoptions, sys.dont_write_bytecode, sys.stdout.write_through, __debug__)
+print(sys.argv, sys.path, "site" in sys.modules, [each[:3] for each in warnings.filters])
+"""
+
 PROGRAMS: dict[str, str | bytes] = {
     "show.py": SHOW,
+    "options.py": OPTIONS,
     "no_suffix": SHOW,
     "package/__init__.py": "",
     "package/show.py": SHOW,
@@ -85,7 +92,7 @@ def python(*arguments: str, cwd: Path, vmscope: bool, env: dict[str, str] | None
     run = subprocess.run(
         command,
         cwd=cwd,
-        env={"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
         input=FAILS,
         capture_output=True,
         text=True,
@@ -184,6 +191,55 @@ def test_a_program_ends_the_same(programs: Path, arguments: list[str]) -> None:
     assert python(*arguments, cwd=programs, vmscope=True) == python(*arguments, cwd=programs, vmscope=False)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-u"],
+        ["-O"],
+        ["-OO", "-B"],
+        ["-Bs", "-b"],
+        ["-I"],
+        ["-E", "-q"],
+        ["-S"],
+        ["-SPd"],
+        ["-W", "error", "-Wignore::UserWarning"],
+        ["-X", "dev"],
+        ["-Xutf8=1", "-X", "frozen_modules=off", "-X", "own=1"],
+        ["--check-hash-based-pycs", "always"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("kind", ["script", "-m", "-c"])
+def test_python_s_own_options(programs: Path, options: list[str], kind: str) -> None:
+    """Before, between and after the VM's; a word may hold some of them, and the program."""
+    words = {"script": ["options.py", "1"], "-m": ["-m", "options", "1"], "-c": ["-c", OPTIONS, "1"]}[kind]
+    expected = python(*options, *words, cwd=programs, vmscope=False, env={"PYTHONPATH": "elsewhere"})
+    for before, after in (options, ["-Dx=1"]), (["-Dx=1"], options), (["-Dx=1", *options], ["-XX:+UsePerfData"]):
+        found = python(*before, *after, *words, cwd=programs, vmscope=True, env={"PYTHONPATH": "elsewhere"})
+        assert found == expected
+
+
+@pytest.mark.parametrize("words", [["-Bm", "options", "1"], ["-moptions", "1"], ["-ucimport options"]])
+def test_options_and_the_program_in_one_word(programs: Path, words: list[str]) -> None:
+    assert python(*words, cwd=programs, vmscope=True) == python(*words, cwd=programs, vmscope=False)
+
+
+def test_a_prompt_after_the_program(programs: Path) -> None:
+    command = [sys.executable, "-m", "vmscope", "run", "-i", "-q", "-c", "import vmscope; x = 5"]
+    asked = "print(x, vmscope.status().running)"
+    run = subprocess.run(command, cwd=programs, input=asked, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout) == (0, "5 True\n")
+
+
+def test_a_python_with_options_is_one_process_with_the_vm_s(programs: Path) -> None:
+    """It takes the place of the first one; VM options stay as they were given."""
+    code = "import os, vmscope; print(os.getpid(), vmscope.status().flags.arguments)"
+    command = [sys.executable, "-m", "vmscope", "run", "-O", "-XX:PerfDataMemorySize=128k", "-Da=b c", "-u", "-c", code]
+    process = subprocess.Popen(command, cwd=programs, stdout=subprocess.PIPE, text=True)
+    output, _ = process.communicate(timeout=60)
+    assert output == f"{process.pid} ['-XX:PerfDataMemorySize=128k', '-Da=b c']\n"
+
+
 def test_an_interrupt_is_a_signal_s_death(programs: Path) -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(5)"
     assert python("-c", code, cwd=programs, vmscope=True)[0] == -signal.SIGINT
@@ -198,6 +254,9 @@ def test_an_interrupt_is_a_signal_s_death(programs: Path) -> None:
         (["-XX:+Nonsense", "show.py"], "no flag is called Nonsense"),
         (["-XX:PerfDataMemorySize=1", "show.py"], "out of its range"),
         (["--nonsense", "show.py"], "--nonsense is no VM option"),
+        (["-Bz", "show.py"], "-Bz is no VM option"),
+        (["-Xnonsense", "show.py"], "-Xnonsense is no VM option"),
+        (["-W"], "-W needs a word"),
         (["@missing", "show.py"], "@missing: No such file or directory"),
     ],
 )

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+_VM_OPTIONS = ("-XX:", "-D", "-agent", "-pyagent", "-Xrs", "-Xcheck", "@")  # how words begin that python has no part in
+
 _HELP = """\
-usage: vmscope run [VM OPTION ...] SCRIPT.py | -m MODULE | -c CODE | - [ARGUMENT ...]
+usage: vmscope run [VM OPTION | PYTHON OPTION ...] SCRIPT.py | -m MODULE | -c CODE | - [ARGUMENT ...]
 
 Runs a program as `python` would, with a region in which its counters, its collector and its identity
 can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounter.print).
@@ -33,6 +35,8 @@ can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounte
               for native libraries and for agents that are linked into the executable
   -Xcheck:jni log what native agents do wrong with JNI
   -Xrs        leave SIGTERM and SIGHUP alone; else, at their default action, they end the VM in order first
+  -u -O -B -I -E -s -S -P -b -d -i -q -v -W WARNING -X OPTION --check-hash-based-pycs WHEN
+              what python takes, before, between or after those of the VM
 
 {flags}
 
@@ -98,8 +102,11 @@ def main(args: list[str]) -> "Callable[[], int]":
     return program
 
 
-def _split(args: list[str]) -> tuple[list[str], str, str, list[str]]:
-    """The VM options; then -m, -c or nothing, what it runs, and the program's arguments."""
+def _split(args: list[str], *, known: bool = False) -> tuple[list[str], str, str, list[str]]:
+    """The VM options; then -m, -c or nothing, what it runs, and the program's arguments.
+
+    Options of python's make an interpreter take this one's place. `known`: there are none.
+    """
     for position, word in enumerate(args):
         if word in ("-m", "-c"):
             if position + 1 == len(args):
@@ -107,6 +114,10 @@ def _split(args: list[str]) -> tuple[list[str], str, str, list[str]]:
             return args[:position], word, args[position + 1], args[position + 2 :]
         if word == "-" or not word.startswith(("-", "@")):
             return args[:position], "", word, args[position + 1 :]
+        if not (known or word.startswith(_VM_OPTIONS)):
+            from vmscope.cli import _interpreter
+
+            return _split(_interpreter.replace(args), known=True)
     raise CommandLineError("run: name a script, -m MODULE or -c CODE", hint="vmscope run --help")
 
 
