@@ -68,6 +68,37 @@ class Wild:
         raise AssertionError
 
 
+class Outer:
+    class Inner:
+        pass
+
+
+def local() -> type:
+    class Local:
+        pass
+
+    return Local
+
+
+def named(module: object, name: str) -> type:
+    return type(name, (), {"__module__": module})
+
+
+NAMED = [  # classes whose names are no names of the JVM's, or some package's
+    named("shop", "models"),
+    named("shop.models", "Order"),
+    named("filter.views", "View"),
+    named("java.lang", "String"),
+    named("builtins", "java"),
+    named("numpy", "dtype[float64]"),
+    named("[B", "a/b;c"),
+    named("..odd.", "Odd"),
+    named("odd", ""),
+    named(7, "Seven"),
+    local(),
+    Outer.Inner,
+]
+
 CYCLE: list[Any] = []
 CYCLE.append(CYCLE)
 
@@ -143,8 +174,8 @@ def every_class() -> dict[int, str]:
 
 
 def name_of(kind: type) -> str:
-    within = kind.__module__
-    return kind.__qualname__ if within == "builtins" else f"{within}.{kind.__qualname__}"
+    within, name = kind.__module__, kind.__qualname__.replace(".", "$")
+    return name if within == "builtins" else f"{within}.{name}"
 
 
 def main(path: str) -> None:
@@ -181,6 +212,7 @@ def main(path: str) -> None:
             "values": list(map(id, LONG_DICT.values())),
         },
         "classes": classes,
+        "named": list(map(id, NAMED)),
         "known": known.tolist(),
         "kinds": kinds,
         "thread": [id(thread), thread.ident, thread.native_id],

@@ -1,6 +1,7 @@
 """A reader of HPROF 1.0.2 files, written from the format's public description: strict, and of no code of vmscope's.
 
 Every record must be as long as it says, each name, class, serial number and object that is referred to must be there.
+Names of classes keep the JVM's rules (JVMS 4.2): no part is empty or has one of `.;[`, and no class is also a package.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class Dump:
         self.object_arrays: set[int] = set()
         self.roots: list[tuple[str, int, tuple[int, ...]]] = []
         self.ended = False
+        self._named: dict[str, list[Class]] = {}
         self._records()
         self._resolve()
 
@@ -85,7 +87,8 @@ class Dump:
                 id, method, signature, file, serial, line = struct.unpack_from(">QQQQIi", data, at)
                 assert signature in self.names
                 names = {each[0]: each[1] for each in self.loaded.values()}
-                self.frames[id] = self.names[method], self.names[file], self.names[names[serial]], line
+                kind = self.names[names[serial]].replace("/", ".")
+                self.frames[id] = self.names[method], self.names[file], kind, line
             elif tag == 0x05:
                 serial, thread, count = struct.unpack_from(">III", data, at)
                 assert length == 12 + 8 * count
@@ -172,6 +175,9 @@ class Dump:
                 if kind == 2:
                     self._there(found.statics[name], f"static {name} of {found.name}")
         assert set(self.loaded) == set(self.classes)
+        for each in self.classes.values():
+            self._named.setdefault(each.name, []).append(each)
+        self._check_names()
         assert len({serial for serial, _ in self.loaded.values()}) == len(self.loaded)
         for id, (kind, _, length) in self.instances.items():
             assert kind in self.classes, f"object {id:#x} has no class"
@@ -189,6 +195,13 @@ class Dump:
                 assert self.traces[more[1]][0] == more[0]
             if root == "Java frame":
                 assert more[1] < len(self.traces[threads[more[0]]][1])
+
+    def _check_names(self) -> None:
+        names = [self.names[name] for _, name in self.loaded.values()]
+        parts = [name.split("/") for name in names if not name.startswith("[")]
+        assert [each for each in parts if not all(each) or set("".join(each)) & set(".;[")] == []
+        packages = {"/".join(each[:end]) for each in parts for end in range(1, len(each))}
+        assert packages.intersection(names) == set(), "a class is also a package"
 
     def _has(self, id: object) -> bool:
         return id in self.instances or id in self.arrays or id in self.classes
@@ -251,11 +264,20 @@ class Dump:
         return found
 
     def text(self, id: int) -> str:
-        """Of an instance of String."""
+        """Of an instance of String, decoded as the class says."""
         fields = self.fields_of(id)
         value, coder = fields["value"], fields["coder"]
         assert isinstance(value, int)
-        return self.raw(value).decode("utf-16-le" if coder else "latin-1", "surrogatepass" if coder else "strict")
+        if coder == self.named("java.lang.String").statics["LATIN1"]:
+            return self.raw(value).decode("latin-1")
+        assert coder == self.named("java.lang.String").statics["UTF16"]
+        high = self.named("java.lang.StringUTF16").statics["HI_BYTE_SHIFT"]
+        return self.raw(value).decode("utf-16-be" if high else "utf-16-le", "surrogatepass")
+
+    def named(self, name: str) -> Class:
+        """The one class of this name."""
+        [found] = self._named[name]
+        return found
 
     def number(self, id: int) -> int:
         fields = self.fields_of(id)

@@ -1,5 +1,7 @@
 import java.io.File;
+import java.util.HexFormat;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.graalvm.visualvm.lib.jfluid.heap.FieldValue;
@@ -10,6 +12,7 @@ import org.graalvm.visualvm.lib.jfluid.heap.Instance;
 import org.graalvm.visualvm.lib.jfluid.heap.JavaClass;
 import org.graalvm.visualvm.lib.jfluid.heap.ObjectArrayInstance;
 import org.graalvm.visualvm.lib.jfluid.heap.ObjectFieldValue;
+import org.graalvm.visualvm.lib.jfluid.heap.PrimitiveArrayInstance;
 
 /**
  * What VisualVM's own library finds in a heap dump, as lines of words between tabs. After the file, the names of classes
@@ -38,6 +41,10 @@ public class HeapReader {
             roots.merge(root.getKind(), 1, Integer::sum);
         }
         roots.forEach((kind, count) -> System.out.println("root\t" + kind + "\t" + count));
+        for (Object each : heap.getJavaClassByName("java.lang.String").getInstances()) {
+            Instance text = (Instance) each;
+            System.out.println("text\t" + text.getInstanceId() + "\t" + HexFormat.of().formatHex(units(heap, text)));
+        }
         for (int i = 1; i < arguments.length; i++) {
             for (Object each : heap.getJavaClassByName(arguments[i]).getInstances()) {
                 show((Instance) each);
@@ -65,6 +72,23 @@ public class HeapReader {
             }
         }
         return count;
+    }
+
+    /** A text's characters in UTF-16, the higher byte first: decoded by what the classes' statics say. */
+    private static byte[] units(Heap heap, Instance text) {
+        JavaClass strings = heap.getJavaClassByName("java.lang.String");
+        List<?> values = ((PrimitiveArrayInstance) text.getValueOfField("value")).getValues();
+        boolean wide = text.getValueOfField("coder").equals(strings.getValueOfStaticField("UTF16"));
+        if (!wide && !text.getValueOfField("coder").equals(strings.getValueOfStaticField("LATIN1"))) {
+            throw new IllegalStateException("coder " + text.getValueOfField("coder"));
+        }
+        int shift = (Integer) heap.getJavaClassByName("java.lang.StringUTF16").getValueOfStaticField("HI_BYTE_SHIFT");
+        byte[] units = new byte[wide ? values.size() : 2 * values.size()];
+        for (int i = 0; i < values.size(); i++) {
+            byte value = Byte.parseByte((String) values.get(i));
+            units[wide ? (shift == 0 ? i ^ 1 : i) : 2 * i + 1] = value;
+        }
+        return units;
     }
 
     private static void show(Instance instance) {

@@ -82,6 +82,10 @@ def test_visualvm_reads_what_jmap_asked_for(
     assert {kind: kinds[kind] for kind in ("JNI global", "Java frame", "sticky class")} == {
         kind: roots[kind] for kind in ("JNI global", "Java frame", "sticky class")
     }
+    texts = {int(id): bytes.fromhex(units).decode("utf-16-be", "surrogatepass") for id, units in found["text"]}
+    assert texts == {each: dump.text(each) for each in texts}
+    assert {"order \u20ac 7", "line 3"} <= set(texts.values())
+    assert len(texts) == ours["java.lang.String"]
     fields = {(id, name): value for id, name, value in found["field"]}
     shown = {id for id, _ in fields}
     assert len(shown) == 35

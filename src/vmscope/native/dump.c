@@ -24,9 +24,8 @@ static const char *const own_names[OWN_NAMES] = {
     [NAME_LINE] = "__mro__",       [NAME_NAME] = "name",          [NAME_IDENT] = "ident",
     [NAME_NATIVE] = "native_id",   [NAME_THREAD] = "thread",      [NAME_HIGH] = "HI_BYTE_SHIFT",
     [NAME_LOW] = "LO_BYTE_SHIFT",  [NAME_REFERENT] = "referent",  [NAME_EMPTY] = "",
+    [NAME_LATIN1] = "LATIN1",      [NAME_UTF16] = "UTF16",
 };
-
-#define NAME(name) (OF_OURS + 64 + (name))
 
 static const Static thread_fields[] = {{NAME(NAME_NAME), HPROF_OBJECT, 0},
                                        {NAME(NAME_THREAD), HPROF_OBJECT, 0},
@@ -47,6 +46,20 @@ static const OwnClass own_classes[OWN_CLASSES] = {
     [FINAL_CLASS] = {.name = "java/lang/ref/FinalReference", .base = REFERENCE_CLASS},
     [PHANTOM_CLASS] = {.name = "java/lang/ref/PhantomReference", .base = REFERENCE_CLASS},
 };
+
+/* What a module calls itself, borrowed from its globals; or NULL. */
+static PyObject *
+name_of_module(PyObject *globals)
+{
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(globals, &at, &key, &value);) {
+        if (PyUnicode_CheckExact(key) && PyUnicode_CheckExact(value) &&
+            PyUnicode_CompareWithASCIIString(key, "__name__") == 0) {
+            return value;
+        }
+    }
+    return NULL;
+}
 
 /* Every class there is, each once: object, and again and again the subclasses of what was found. */
 static int
@@ -75,6 +88,34 @@ find_types(Dump *dump)
     }
     Py_XDECREF(subclasses);
     return subclasses == NULL ? -1 : 0;
+}
+
+static int
+note_frame(PyFrameObject *frame, PyThreadState *state, int depth, void *context)
+{
+    (void)state, (void)depth;
+    PyObject *globals = PyFrame_GetGlobals(frame);
+    int status = vmscope_dump_note_module(context, name_of_module(globals));
+    Py_DECREF(globals);
+    return status;
+}
+
+/* All names that no class may have. */
+static int
+note_names(Dump *dump)
+{
+    static const char *const mapped[] = {"java/lang/Object", "java/lang/Class", "java/lang/String"};
+    int status = (dump->taken = PySet_New(NULL)) == NULL ? -1 : 0;
+    for (size_t i = 0; status == 0 && i < sizeof mapped / sizeof *mapped; i++) {
+        status = vmscope_dump_reserve(dump, mapped[i]);
+    }
+    for (int i = 0; status == 0 && i < OWN_CLASSES; i++) {
+        status = own_classes[i].name[0] == '[' ? 0 : vmscope_dump_reserve(dump, own_classes[i].name);
+    }
+    for (size_t i = 0; status == 0 && i < dump->types.length; i++) {
+        status = vmscope_dump_note_type(dump, (PyTypeObject *)dump->types.items[i]);
+    }
+    return status < 0 ? -1 : vmscope_each_frame(note_frame, dump);
 }
 
 static int
@@ -132,14 +173,7 @@ static int64_t
 serial_of_module(Stacks *stacks, PyFrameObject *frame)
 {
     Dump *dump = stacks->dump;
-    PyObject *globals = PyFrame_GetGlobals(frame), *key, *value, *name = NULL;
-    for (Py_ssize_t at = 0; PyDict_Next(globals, &at, &key, &value);) {
-        if (PyUnicode_CheckExact(key) && PyUnicode_CheckExact(value) &&
-            PyUnicode_CompareWithASCIIString(key, "__name__") == 0) {
-            name = value;
-            break;
-        }
-    }
+    PyObject *globals = PyFrame_GetGlobals(frame), *name = name_of_module(globals);
     Py_DECREF(globals);
     for (size_t i = 0; i < stacks->module_count; i++) {
         struct Module *known = stacks->modules + i;
@@ -154,8 +188,11 @@ serial_of_module(Stacks *stacks, PyFrameObject *frame)
     }
     stacks->modules = larger;
     struct Module *made = larger + stacks->module_count++;
-    uint64_t id = id_of_name(NAME_EMPTY);
-    if (name != NULL && vmscope_dump_text(dump, id = new_id(dump), name) < 0) {
+    uint64_t id = new_id(dump);
+    PyObject *shown = vmscope_dump_name_of_module(dump, name);
+    int status = shown == NULL ? -1 : vmscope_dump_text(dump, id, shown);
+    Py_XDECREF(shown);
+    if (status < 0) {
         return -1;
     }
     *made = (struct Module){name, new_id(dump), 0};
@@ -422,7 +459,7 @@ write_dump(Dump *dump, Stacks *stacks)
         vmscope_each_tracked(mark_object, dump) < 0) {
         return -1;
     }
-    if (load_classes(dump) < 0 || name_threads(stacks) < 0 || write_classes(dump) < 0 ||
+    if (note_names(dump) < 0 || load_classes(dump) < 0 || name_threads(stacks) < 0 || write_classes(dump) < 0 ||
         vmscope_dump_reach(dump, PyImport_GetModuleDict(), 0) < 0 || write_threads(stacks) < 0 ||
         vmscope_each_tracked(write_one, dump) < 0 || vmscope_dump_todo(dump) < 0) {
         return -1;
@@ -464,6 +501,7 @@ dump_heap(PyObject *module, PyObject *args)
     }
     vmscope_free_classes(&dump.classes);
     vmscope_free_marks(&dump.marks);
+    Py_XDECREF(dump.taken);
     free(dump.todo.items);
     free(dump.found.items);
     free(dump.named.items);

@@ -54,6 +54,8 @@ enum { /* names of ours */
     NAME_LOW,
     NAME_REFERENT,
     NAME_EMPTY,
+    NAME_LATIN1,
+    NAME_UTF16,
     OWN_NAMES,
 };
 
@@ -78,6 +80,7 @@ typedef struct {
     Hprof out;
     Marks marks;
     Classes classes; /* `more`: an Entry, once there is a record of the class */
+    PyObject *taken; /* a set of the names that no class may have: packages', and those of the classes of ours */
     traverseproc python;
     List types;        /* borrowed, as in the other lists: nothing ends meanwhile */
     List todo;         /* marked, and still to be written */
@@ -107,10 +110,12 @@ id_of_class(int which)
     return OF_OURS + 1 + (uint64_t)which;
 }
 
+#define NAME(which) (OF_OURS + 64 + (uint64_t)(which))
+
 static inline uint64_t
 id_of_name(int which)
 {
-    return OF_OURS + 64 + (uint64_t)which;
+    return NAME(which);
 }
 
 static inline uint64_t
@@ -134,6 +139,15 @@ Py_ssize_t vmscope_dump_count(Dump *dump, PyObject *object, uint8_t mark);
 /* An object's record, or a class's, once. */
 int vmscope_dump_object(Dump *dump, PyObject *object);
 int vmscope_dump_todo(Dump *dump);
+
+/* First all names are noted that no class may have: the packages of each class and each module (NULL: it has no name),
+ * and names that are reserved. Then a class's name, and that of the class which stands for a module, are to be had: a
+ * new reference, or NULL with an exception. */
+int vmscope_dump_reserve(Dump *dump, const char *name);
+int vmscope_dump_note_type(Dump *dump, PyTypeObject *type);
+int vmscope_dump_note_module(Dump *dump, PyObject *module);
+PyObject *vmscope_dump_name_of_type(Dump *dump, PyTypeObject *type);
+PyObject *vmscope_dump_name_of_module(Dump *dump, PyObject *module);
 
 /* Names the class and its fields; then, when all have been, writes what it is. */
 int vmscope_dump_load(Dump *dump, PyTypeObject *type);

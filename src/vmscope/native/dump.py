@@ -19,13 +19,15 @@ from vmscope.native.hprof import BYTE, DOUBLE, INT, LONG, OBJECT, SIZES, WIDTHS,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from types import FrameType
 
     from vmscope.native.listener import Call
 
 __all__ = ["dump_heap"]
 
+MODULE = "<module>"  # the class that stands for a module, as Python calls a module's code
+LEGAL = str.maketrans("/;[]", "|,<>")  # what may not stand in a name of the JVM's
 MAPPED = {object: "java/lang/Object", type: "java/lang/Class", str: "java/lang/String"}
 
 # What the classes of the interpreter add to their bases': name and type of each field.
@@ -131,6 +133,7 @@ class Dump(Hprof):
         self.threads: dict[int, int] = {}
         self.there: dict[int, object] = {}
         self.dicts: dict[int, object] = {}
+        self.taken = packages(*MAPPED.values(), *OWN) | set(MAPPED.values()) | set(OWN)  # names that no class may have
 
     def id(self, thing: object) -> int:
         """0 for what has been made since."""
@@ -144,9 +147,12 @@ class Dump(Hprof):
             self.ours[name] = self.new() if self.ours else self.array_class
             self.load(self.ours[name], name)
         classes = [thing for thing in self.there.values() if issubclass(type(thing), type)]
+        threads = [(ident, list(frames_of(top))) for ident, top in sys._current_frames().items()]
+        self.taken |= packages(*map(full_name, classes))  # type: ignore[arg-type]
+        self.taken |= packages(*{name_of_module(frame) for _, frames in threads for frame in frames})
         for kind in classes:
             self.declare(kind)  # type: ignore[arg-type]
-        self.stacks()
+        self.stacks(threads)
         for name, (base, fields, numbers) in OWN.items():
             statics = [(self.name(each), INT, value) for each, value in numbers]
             inherited = OWN[base][1] if base else ()
@@ -174,7 +180,7 @@ class Dump(Hprof):
         there = self.there
         for thing in census.objects():
             there[id(thing)] = thing
-        kept = [each for each in self.__dict__.values() if type(each) in (dict, list, bytearray)]
+        kept = [each for each in self.__dict__.values() if type(each) in (dict, list, set, bytearray)]
         own = {id(self), id(self.__dict__), id(kept), *map(id, kept)}
         classes: dict[int, type] = {id(object): object}
         todo: list[type] = [object]
@@ -206,7 +212,12 @@ class Dump(Hprof):
         for key in list(namespace(kind)):
             if type(key) is str:
                 self.name(key)
-        self.load(id(kind), MAPPED.get(kind) or full_name(kind))
+        self.load(id(kind), MAPPED.get(kind) or self.settle(full_name(kind)))
+
+    def settle(self, name: str) -> str:
+        while name in self.taken:
+            name += "$"
+        return name
 
     def all_fields(self, kind: type) -> list[tuple[str, int, MemberDescriptorType | None]]:
         found: list[tuple[str, int, MemberDescriptorType | None]] = []
@@ -231,6 +242,8 @@ class Dump(Hprof):
             self.name(name)
         statics = [(self.name(name), each, value) for name, each, value in fixed]
         statics.append((self.name("__referents__"), OBJECT, self.array(id(kind) | 4, map(self.id, references))))
+        if kind is str:
+            statics += [(self.name("LATIN1"), BYTE, 0), (self.name("UTF16"), BYTE, 1)]
         taken = {name for name, _, _ in fixed} | {"__referents__"}
         for key, value in list(own.items())[:65000]:
             if type(key) is str and key not in taken:
@@ -321,25 +334,24 @@ class Dump(Hprof):
 
     # -- roots
 
-    def stacks(self) -> None:
+    def stacks(self, threads: list[tuple[int, list[FrameType]]]) -> None:
         self.record(0x05, pack(">III", 1, 0, 0))
         modules: dict[str, int] = {}
         empty = self.name("")
-        for number, (ident, top) in enumerate(sys._current_frames().items(), 1):
+        for number, (ident, stack) in enumerate(threads, 1):
             self.threads[ident] = number
-            frames, depth, frame = [], 0, skip_own(top)
-            while frame is not None:
-                module = str(frame.f_globals.get("__name__", "?"))
+            frames = []
+            for depth, frame in enumerate(stack):
+                module = name_of_module(frame)
                 if module not in modules:
                     modules[module] = self.new()
-                    self.load(modules[module], module)
+                    self.load(modules[module], self.settle(module))
                 code = frame.f_code
                 method, file, id = self.name(code.co_qualname), self.name(code.co_filename), self.new()
                 serial = self.loads[modules[module]]
                 self.record(0x04, pack(">QQQQIi", id, method, empty, file, serial, frame.f_lineno or 0))
                 frames.append(id)
                 self.frames.append((ident, frame, number, depth, modules[module]))
-                frame, depth = frame.f_back, depth + 1
             body = pack(f">III{len(frames)}Q", 1 + number, number, len(frames), *frames)
             self.record(0x05, body)
         size = sum(SIZES[kind] for _, kind in BUILTIN[object])
@@ -417,17 +429,35 @@ def has_dict(kind: type) -> bool:
 
 
 def full_name(kind: type) -> str:
-    """`module.Outer.Inner`; of the builtins without their module."""
+    """`module/Outer$Inner`; of the builtins without their module."""
     try:
         module = _TYPE["__module__"].__get__(kind)
     except AttributeError:
         module = ""
-    qualified = str(_TYPE["__qualname__"].__get__(kind))
-    return qualified if type(module) is not str or module in ("", "builtins") else f"{module}.{qualified}"
+    return spell("" if module == "builtins" else module, str(_TYPE["__qualname__"].__get__(kind)))
 
 
-def skip_own(frame: FrameType | None) -> FrameType | None:
-    """The first frame that is not the twin's."""
+def name_of_module(frame: FrameType) -> str:
+    """Of the class that stands for the module whose code a frame runs."""
+    return spell(dict.get(frame.f_globals, "__name__"), MODULE)
+
+
+def spell(module: object, qualified: str) -> str:
+    """A class's name by the JVM's rules, in which no part is empty."""
+    parts = str.translate(module, LEGAL).split(".") if isinstance(module, str) else []
+    last = str.translate(qualified, LEGAL).replace(".", "$") or "?"
+    return "/".join([*filter(None, parts), last])
+
+
+def packages(*names: str) -> set[str]:
+    """Of all these classes."""
+    return {name[:end] for name in names for end, each in enumerate(name) if each == "/"}
+
+
+def frames_of(frame: FrameType | None) -> Iterator[FrameType]:
+    """The innermost first, without the twin's."""
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
-    return frame
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

@@ -27,30 +27,6 @@ mapped_name(const PyTypeObject *type)
                                       : NULL;
 }
 
-/* `module.Outer.Inner`; of the builtins without their module. A new reference. */
-static PyObject *
-name_of(PyTypeObject *type)
-{
-    if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) {
-        return PyUnicode_DecodeUTF8(type->tp_name, (Py_ssize_t)strlen(type->tp_name), "backslashreplace");
-    }
-    PyObject *qualname = ((PyHeapTypeObject *)type)->ht_qualname, *own = vmscope_namespace(type), *key, *value;
-    PyObject *module = NULL, *name;
-    for (Py_ssize_t at = 0; own != NULL && PyDict_Next(own, &at, &key, &value);) {
-        if (PyUnicode_CheckExact(key) && PyUnicode_CheckExact(value) &&
-            PyUnicode_CompareWithASCIIString(key, "__module__") == 0) {
-            module = value;
-        }
-    }
-    if (module == NULL || PyUnicode_CompareWithASCIIString(module, "builtins") == 0) {
-        name = Py_NewRef(qualname);
-    } else {
-        name = PyUnicode_FromFormat("%U.%U", module, qualname);
-    }
-    Py_XDECREF(own);
-    return name;
-}
-
 /* A text of the program's as a name, under its address. */
 static int
 name_text(Dump *dump, PyObject *text)
@@ -120,7 +96,7 @@ name_class(Dump *dump, PyTypeObject *type)
     if (mapped != NULL) {
         vmscope_dump_name(dump, id, mapped, strlen(mapped));
     } else {
-        PyObject *name = name_of(type);
+        PyObject *name = vmscope_dump_name_of_type(dump, type);
         if (name == NULL || vmscope_dump_text(dump, id, name) < 0) {
             Py_XDECREF(name);
             return -1;
@@ -269,7 +245,8 @@ write_references(Dump *dump, const Class *metaclass, PyTypeObject *type, uint64_
 static int
 is_static(PyObject *key)
 {
-    static const char *const ours[] = {"__dict__", "__class__", "__bases__", "__mro__"};
+    static const char *const ours[] = {"__dict__",  "__class__",    "__bases__",    "__mro__",
+                                       "__size__", "__refcount__", "__referents__"};
     if (!PyUnicode_CheckExact(key)) {
         return 0;
     }
@@ -321,13 +298,18 @@ write_class(Dump *dump, PyTypeObject *type, const Entry *entry, PyObject *own)
         {id_of_name(NAME_LINE), HPROF_OBJECT, id_of(type->tp_mro)},
         {id_of_name(NAME_REST), HPROF_OBJECT, references},
     };
+    static const Static text[] = {{NAME(NAME_LATIN1), HPROF_BYTE, 0}, {NAME(NAME_UTF16), HPROF_BYTE, 1}};
     size_t fixed_count = sizeof fixed / sizeof *fixed, fields = entry->shape->own_count;
+    size_t coders = type == &PyUnicode_Type ? sizeof text / sizeof *text : 0;
     fields = fields < MOST ? fields : MOST;
     begin_class(dump, id_of(type), id_of(type->tp_base), entry->shape->bytes,
-                fixed_count * (8 + 1 + 8) - 4 + (size_t)count * (8 + 1 + 8), fields);
-    vmscope_hprof_put(&dump->out, fixed_count + (size_t)count, 2);
+                fixed_count * (8 + 1 + 8) - 4 + coders * (8 + 1 + 1) + (size_t)count * (8 + 1 + 8), fields);
+    vmscope_hprof_put(&dump->out, fixed_count + coders + (size_t)count, 2);
     for (size_t i = 0; i < fixed_count; i++) {
         put_static(dump, fixed[i].name, fixed[i].type, fixed[i].value);
+    }
+    for (size_t i = 0; i < coders; i++) {
+        put_static(dump, text[i].name, text[i].type, text[i].value);
     }
     for (Py_ssize_t at = 0; count > 0 && PyDict_Next(own, &at, &key, &value);) {
         if (is_static(key)) {
