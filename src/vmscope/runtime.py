@@ -59,7 +59,7 @@ class VirtualMachine:
         self._silent = False
         self._folder = ""  # where it was when it started, as far as that can be told
 
-    def start(self, *options: str, command: str | None = None, agents: bool = True) -> None:
+    def start(self, *options: str, program: tuple[str, str] | None = None, agents: bool = True) -> None:
         """Publishes this process, with VM options as on the command line. A second call does nothing.
 
         Agents that they name attach, as the program runs already; an error there is logged. Without `agents` the
@@ -71,7 +71,7 @@ class VirtualMachine:
         """
         if not self.running or not self._whole:
             flags = vm_flags.parse(options)
-            if self._exclusively(lambda: self._start_with(flags, command)) and agents:
+            if self._exclusively(lambda: self._start_with(flags, program)) and agents:
                 self._load_agents(early=False)
 
     def _exclusively(self, change: Callable[[], bool]) -> bool:
@@ -92,7 +92,7 @@ class VirtualMachine:
             finally:
                 self._change = None
 
-    def _start_with(self, flags: Flags, command: str | None) -> bool:
+    def _start_with(self, flags: Flags, program: tuple[str, str] | None) -> bool:
         """False where it runs already."""
         if self.running:
             return False
@@ -102,7 +102,7 @@ class VirtualMachine:
         self.running = True
         try:
             self._folder = _current_folder()
-            self._start(command)
+            self._start(program)
             self._settle()
             self._whole = True
         except BaseException:
@@ -210,7 +210,7 @@ class VirtualMachine:
             instruments.resume()
             instruments.instrument(*(names.split(",") if names else ()))
 
-    def _start(self, command: str | None) -> None:
+    def _start(self, program: tuple[str, str] | None) -> None:
         if not native.in_main_interpreter():
             self.reason = "a process has one region, its main interpreter's: this is a sub-interpreter"
             self.attach_reason = "a process has one socket, its main interpreter's: this is a sub-interpreter"
@@ -224,7 +224,7 @@ class VirtualMachine:
         self._standard = Standard(REGISTRY)
         self._standard.make(
             identity.constants(
-                identity.command_line() if command is None else command,
+                program or (identity.command_line(), identity.class_path()),
                 " ".join(self.flags.arguments),
                 __version__,
                 native.IMPLEMENTATION,

@@ -705,7 +705,7 @@ def test_quotes_of_both_kinds() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["x"], ["-1"], ["--nonsense", "1"], ["--timeout", "1"], ["--timeout=x", "1"], ["--timeout=-1", "1"], ["1.5"]],
+    [[], ["-1"], ["--nonsense", "1"], ["--timeout", "1"], ["--timeout=x", "1"], ["--timeout=-1", "1"]],
 )
 def test_wrong_arguments(words: list[str]) -> None:
     for command in ("cmd", "attach"):
@@ -723,10 +723,44 @@ def test_a_command_with_blanks_and_one_that_fails(jvm: JVM, tmp_path: Path) -> N
     assert path.stat().st_size > 1000
     again = vmscope("cmd", str(jvm.pid), "nonsense")
     assert (again.returncode, again.stdout) == (1, "")
-    assert again.stderr == "vmscope: java.lang.IllegalArgumentException: Unknown diagnostic command\n"
+    assert again.stderr == (
+        "vmscope: java.lang.IllegalArgumentException: Unknown diagnostic command 'nonsense' "
+        f"(vmscope cmd {jvm.pid} help lists the commands)\n"
+    )
+    for words in (["--help"], ["GC.heap_dump", "-h"], ["GC.heap_dump /a -help"]):
+        asked = vmscope("cmd", str(jvm.pid), *words)  # also of JVMs that do not know it
+        assert (asked.returncode, asked.stderr) == (0, "")
+        assert (
+            asked.stdout == vmscope("cmd", str(jvm.pid), "help", *(["GC.heap_dump"] if "GC" in words[0] else [])).stdout
+        )
     forever = vmscope("cmd", "--timeout=0", str(jvm.pid))
     assert forever.returncode == 0
     assert "VM.version" in forever.stdout
+
+
+def test_commands_by_name(jvm: JVM, tmp_path: Path) -> None:
+    script = tmp_path / "many" / "shop.py"
+    script.parent.mkdir()
+    script.write_text("import sys\nprint('ready', flush=True)\nsys.stdin.read()\n")
+    name = f"{tmp_path.name}/many"
+    command = [sys.executable, "-m", "vmscope", "run", str(script), "an argument"]
+    with Child(command) as one, Child(command) as two:
+        one.read_until(b"ready\n")
+        alone = vmscope("cmd", name, "VM.uptime")
+        two.read_until(b"ready\n")
+        both = vmscope("cmd", name, "VM.version")
+        failed = vmscope("cmd", name, "nonsense")
+        everybody = vmscope("cmd", "0", "VM.uptime")
+        none = vmscope("cmd", "argument", "VM.uptime")
+    assert (both.returncode, both.stderr, failed.returncode) == (0, "", 1)
+    assert [line for line in both.stdout.splitlines() if line[:-1].isdigit()] == [
+        f"{pid}:" for pid in sorted((one.pid, two.pid))
+    ]
+    assert alone.stdout.endswith(" s\n")
+    assert failed.stderr.count("Unknown diagnostic command 'nonsense'") == 2
+    assert {f"{each.pid}:" for each in (one, two, jvm)} <= set(everybody.stdout.splitlines())
+    assert (none.returncode, none.stdout) == (1, "")
+    assert none.stderr == "vmscope: no VM that can be asked is called 'argument' (vmscope ps lists the VMs)\n"
 
 
 def test_a_first_question_does_not_wait(start_jvm: StartJVM) -> None:

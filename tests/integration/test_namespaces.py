@@ -212,3 +212,29 @@ def test_pid_that_is_dead_out_here_keeps_its_file(java: str) -> None:
         "then": True,
         "other": "/tmp/hsperfdata_root/1",
     }
+
+
+def test_a_dump_is_named_as_seen_from_outside() -> None:
+    (told,) = run("""
+        child, _ = vm()
+        pid = child.pid
+        while True:  # the one that unshare has forked
+            try:
+                with open(f"/proc/{pid}/task/{pid}/children") as file:
+                    pid = int(file.read().split()[0])
+            except IndexError:
+                break
+        vmscope_cmd = [sys.executable, "-m", "vmscope", "cmd", str(pid), "GC.heap_dump"]
+        done = subprocess.run([*vmscope_cmd, "/tmp/a.hprof"], capture_output=True, text=True)
+        place, path = done.stdout.split()[-1], os.path.relpath("/tmp/b.hprof")
+        relative = subprocess.run([*vmscope_cmd, "-gz=1", path], capture_output=True, text=True)
+        agent = subprocess.run([*vmscope_cmd[:3], "attach", str(pid), "/tmp/none.so"], capture_output=True, text=True)
+        answer(pid=pid, place=place, there=os.path.exists(place), here=os.path.exists("/tmp/a.hprof"),
+               path=path, said=done.stdout + done.stderr, agent=agent.stderr, relative=relative.stdout + relative.stderr)
+        end(child)
+    """)
+    assert told["place"] == f"/proc/{told['pid']}/root/tmp/a.hprof", told["said"]
+    assert told["there"], told["said"]
+    assert not told["here"]
+    assert f"/proc/{told['pid']}/cwd/{told['path']}" in told["relative"]
+    assert f"as /proc/{told['pid']}/root/tmp/none.so here" in told["agent"]

@@ -290,3 +290,17 @@ def test_jps_shows_it(jdk: JDK, programs: Path, start_vmscope: StartVMScope) -> 
     line = next(line for line in jdk.run("jps", "-lv").stdout.splitlines() if line.startswith(f"{child.pid} "))
     assert line.startswith(f"{child.pid} -c ")
     assert line.endswith("-XX:PerfDataMemorySize=128k -Dshop=1")
+
+
+def test_the_class_path_is_the_programs(tmp_path: Path) -> None:
+    """jinfo and VisualVM show it: of vmscope's own command nobody wants to know."""
+    show = (
+        "import sys, vmscope\nprint(vmscope.vm(0).values()['java.property.java.class.path'])\nprint(':'.join(sys.path))"
+    )
+    (tmp_path / "shop.py").write_text(show)
+    for program in (["shop.py"], ["-m", "shop"], ["-c", show]):
+        command = [sys.executable, "-m", "vmscope", "run", "-XX:PerfMaxStringConstLength=32k", *program]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+        published, now = run.stdout.splitlines()
+        assert published == now
+        assert now.split(":")[0] == ("" if program[0] == "-c" else str(tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.conftest import StartJVM
 from tests.oracle.raw_attach import ask
 from tests.support import JDK
+from vmscope.commands import execute
 from vmscope.commands.arguments import ILLEGAL, Argument, parse
 from vmscope.errors import CommandError
 
@@ -163,3 +165,47 @@ def test_lines(pid: int, tmp_path: Path) -> None:
     """Several commands at once, comments, and `stop`."""
     for text, count in (("VM.uptime\nVM.uptime", 2), ("# x\nVM.uptime", 1), ("VM.uptime\nstop\nVM.uptime", 1)):
         assert ask(pid, "jcmd", text)[1].count(" s\n") == count
+
+
+HELP_LINES = """
+VM.version -h
+VM.version -help
+VM.version --help
+VM.version x -h
+VM.version -h=true
+VM.version "-h"
+VM.version -?
+help -h
+nonsense -h
+GC.heap_dump --help /nonexistent/a
+GC.heap_dump /nonexistent/a-h
+GC.heap_dump "/nonexistent/a -h"
+VM.version   -h
+GC.run -H
+""".strip().splitlines()
+
+
+def test_help_by_an_option(start_jvm: StartJVM) -> None:
+    """As JDK 25 understands it; older ones do not."""
+    jdk = JDK.find(25)
+    if jdk is None:
+        pytest.skip("no JDK 25")
+    pid = start_jvm("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx64m", jdk=jdk).pid
+    assert {line: explains(ask(pid, "jcmd", line)[1]) for line in HELP_LINES} == {
+        line: explains(answer(line)) for line in HELP_LINES
+    }
+
+
+def explains(text: str) -> str:
+    """The command whose help it is, or why there is none."""
+    lines = text.splitlines()
+    return lines[0] if any(line.startswith("Syntax") for line in lines) or "Help unavailable" in text else ""
+
+
+def answer(line: str) -> str:
+    out = io.StringIO()
+    try:
+        execute(line, out)
+    except CommandError as error:
+        return str(error)
+    return out.getvalue()

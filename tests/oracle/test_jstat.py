@@ -343,3 +343,17 @@ def test_an_expression_that_cannot_be_computed(jdk17: JDK, regions: dict[str, Pa
         assert (mine.returncode, mine.stdout) == (theirs.returncode, theirs.stdout)
         assert mine.returncode == 1
         assert mine.stderr.count("\n") == 1
+
+
+def test_names_without_a_vm(jdk17: JDK, start_vmscope: StartVMScope) -> None:
+    """The JDK's jstat, itself a VM, lists what a VM has; ours what a Python VM has."""
+    theirs = jdk17.run("jstat", "-list")
+    assert (theirs.returncode, theirs.stderr) == (0, "")
+    assert "java.threads.live" in theirs.stdout.splitlines()
+    pid = str(start_vmscope().pid)
+    for options in ([], ["-J-Djstat.showUnsupported=true"]):
+        mine = vmscope("jstat", *options, "-list")
+        assert (mine.returncode, mine.stderr) == (0, "")
+        assert mine.stdout == vmscope("jstat", *options, "-list", pid).stdout
+    down = vmscope("jstat", "-list", "-d").stdout.splitlines()
+    assert down == sorted(vmscope("jstat", "-list").stdout.splitlines(), reverse=True)

@@ -137,10 +137,21 @@ def test_help() -> None:
     assert refused("help foo") == "Help unavailable : 'foo' : No such command"
 
 
+@pytest.mark.parametrize("option", ["-h", "-help", "--help"])
+def test_a_commands_help_by_an_option(option: str) -> None:
+    for line in (f"GC.heap_dump {option}", f"GC.heap_dump -gz=1  {option} /none/a"):
+        assert run(line) == run("help GC.heap_dump")
+    assert run(f"help {option}") == run("help help")
+    assert refused(f"foo {option}") == "Help unavailable : 'foo' : No such command"
+    assert refused(option) == f"{ILLEGAL}Unknown diagnostic command {option!r}; help lists the commands"
+    assert "should be empty" in refused(f"GC.run {option}=true")
+
+
 def test_lines() -> None:
     assert run("") == run(" \n# VM.version\nstop\nVM.version") == ""
     assert run("VM.uptime\n\n  VM.uptime ").count(" s\n") == 2
-    assert refused("VM.uptimes") == f"{ILLEGAL}Unknown diagnostic command"
+    assert refused("VM.uptimes") == f"{ILLEGAL}Unknown diagnostic command 'VM.uptimes'; help lists the commands"
+    assert refused("x" * 5000).count("x") < 200
     out = io.StringIO()
     with pytest.raises(CommandError):
         commands.execute("VM.uptime\nfoo\nVM.uptime", out)

@@ -123,7 +123,7 @@ def test_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_constants_are_the_catalogues() -> None:
-    constants = identity.constants("app x", "-Da=1", "0.0", "c", "")
+    constants = identity.constants(("app x", "/a:/b"), "-Da=1", "0.0", "c", "")
     assert set(constants) == {row[0] for row in CATALOGUE if row[1] == "constant"}
     assert all(isinstance(value, (int, str)) for value in constants.values())
     assert all("\n" not in value for value in constants.values() if isinstance(value, str))
@@ -144,7 +144,7 @@ def test_the_constants_are_the_catalogues() -> None:
 def test_release_levels(monkeypatch: pytest.MonkeyPatch, level: str, serial: int, text: str) -> None:
     info = types.SimpleNamespace(major=3, minor=99, micro=1, releaselevel=level, serial=serial)
     monkeypatch.setattr(sys, "version_info", info)
-    assert identity.constants("", "", "", "", "")["java.property.java.vm.version"] == f"3.99.1{text}"
+    assert identity.constants(("", ""), "", "", "", "")["java.property.java.vm.version"] == f"3.99.1{text}"
 
 
 def test_no_counter_is_catalogued_twice() -> None:

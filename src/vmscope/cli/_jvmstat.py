@@ -24,6 +24,7 @@ _IDENTITY = (
 )
 
 MADE_UP = "sun.perfdata."
+MADE_UP_NAMES = [MADE_UP + name for name in ("majorVersion", "minorVersion", "overflow", "size", "timestamp", "used")]
 _NONE, _BYTES, _TICKS = 1, 2, 3  # units
 _CONSTANT, _MONOTONIC = 1, 2  # variability
 

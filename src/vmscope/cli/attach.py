@@ -8,7 +8,7 @@ from vmscope import terminal
 from vmscope.attach.client import connect
 from vmscope.attach.target import Target
 from vmscope.cli import _options
-from vmscope.cli.cmd import pid_of
+from vmscope.cli.cmd import outside, pid_of
 from vmscope.errors import AgentError, CommandLineError, NotAttachable
 
 TYPE_CHECKING = False
@@ -92,4 +92,8 @@ def load(client: Client, agent: str, options: str) -> None:
         text = reply.read(4096).decode("utf-8", "replace").strip()
         if reply.status or _GOOD not in text.splitlines():
             said = " ".join(text.split()) or "it was not loaded"
-            raise AgentError(agent, f"process {client.pid} says: {said}")
+            error = AgentError(agent, f"process {client.pid} says: {said}")
+            place = outside(client.pid, library) if absolute == "true" else ""
+            if place:
+                error.hint = f"it looks for the file in its own file system, as {place} here"
+            raise error

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from vmscope import terminal
 from vmscope.attach.client import SILENCE, connect
-from vmscope.errors import CommandLineError
+from vmscope.errors import CommandLineError, OperationFailed, VMScopeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.attach.client import Reply
 
 HELP = """\
-usage: vmscope cmd [--timeout=SECONDS] PID [COMMAND [ARGUMENT ...]]
+usage: vmscope cmd [--timeout=SECONDS] PID|NAME [COMMAND [ARGUMENT ...]]
 
-Has a VM, Python's or Java's, carry out a diagnostic command, and shows what it answers. Without a command: help,
-which lists those that it knows; `help COMMAND` explains one. An argument with blanks is quoted on its way.
+Has a VM, Python's or Java's, carry out a diagnostic command, and shows what it
+answers. Without a command: help, which lists those that it knows; `help
+COMMAND` and `COMMAND --help` explain one. An argument with blanks is quoted on
+its way.
 
-  --timeout=60     seconds without a word from the VM after which its answer is given up; 0 waits for ever
+NAME stands for each VM whose program has it in its name, 0 for all VMs; where
+they are several, each answer has its pid above it.
+
+  --timeout=60     seconds without a word from the VM after which its answer is
+                   given up; 0 waits for ever
 
 example:
 $ vmscope cmd 4711 VM.version
@@ -27,19 +37,63 @@ JDK 17.0.15
 DONE = "Command executed successfully\n"  # what a command that said nothing shows
 
 
-TALKATIVE = "GC.heap_dump "  # says how far it is, where it is asked to
+HEAP_DUMP = "GC.heap_dump"  # says how far it is, where it is asked to, and makes a file
+HELP_OPTIONS = ("-h", "-help", "--help")
+UNKNOWN = "Unknown diagnostic command"  # all that a JVM says of one
 
 
 def main(args: list[str]) -> int:
-    """Shows the answer. 0; 1 when the VM cannot be asked or the command failed."""
+    """Shows the answers. 0; 1 when a VM cannot be asked or the command failed."""
     silence, words = _timeout(args)
     if not words:
-        raise CommandLineError("cmd needs the pid of a VM", hint="vmscope ps lists them")
-    pid, command = pid_of("cmd", words[0]), line(words[1:]) or "help"
-    told = _tell if command.startswith(TALKATIVE) else None
+        raise CommandLineError("cmd needs the pid of a VM, or its program's name", hint="vmscope ps lists the VMs")
+    pids, command, made = _pids(words[0]), _command(words[1:]), _made(words[1:])
+    if len(pids) == 1:
+        _ask(pids[0], command, silence, made)
+        return 0
+    status = 0
+    for pid in pids:
+        _put(f"{pid}:\n")
+        try:
+            _ask(pid, command, silence, made)
+        except VMScopeError as error:
+            terminal.complain(error)
+            status = 1
+    return status
+
+
+def _pids(word: str) -> list[int]:
+    """Those that are meant: who gives a pid does not wait for what finds names."""
+    if word.isascii() and word.isdigit() and len(word) < 20 and int(word):
+        return [int(word)]
+    from vmscope.cli import _targets
+
+    return _targets.attachable("cmd", word)
+
+
+def _command(words: list[str]) -> str:
+    """The command's line; for one that asks for a command's help that, which each VM has."""
+    command = line(words)
+    name, *arguments = command.split() or ["help"]
+    if name in HELP_OPTIONS:
+        return "help"
+    return f"help {name}" if any(each in HELP_OPTIONS for each in arguments) else command or name
+
+
+def _made(words: list[str]) -> str:
+    """The file that a heap dump asks for; "" for another command."""
+    name, *arguments = words if len(words) > 1 else " ".join(words).split() or [""]
+    if name != HEAP_DUMP:
+        return ""
+    return next((word for word in arguments if not word.startswith("-") and "%" not in word), "")
+
+
+def _ask(pid: int, command: str, silence: float | None, made: str) -> None:
+    name = command.partition(" ")[0]
+    told = _tell if name == HEAP_DUMP else None
     with connect(pid, silence=silence) as client, client.execute("jcmd", command, progress=told) as reply:
         if reply.status:
-            raise reply.failure()
+            raise _failure(reply, pid, name)
         said = False
         shown = terminal.Filter()
         for part in reply:
@@ -48,7 +102,27 @@ def main(args: list[str]) -> int:
         _put(shown.feed(b"", last=True))
     if not said:
         _put(DONE)
-    return 0
+    place = outside(pid, made) if made else ""
+    if place:
+        _put(terminal.printable(f"In the file system of process {pid}; here it is {place}") + "\n")
+
+
+def _failure(reply: Reply, pid: int, name: str) -> OperationFailed:
+    error = reply.failure()
+    if str(error).endswith(UNKNOWN):
+        error.message += f" {name!r}"
+        error.hint = f"vmscope cmd {pid} help lists the commands"
+    return error
+
+
+def outside(pid: int, path: str) -> str:
+    """Where a file of a process in a container is for us; "" for a process that sees the files that we see."""
+    from vmscope.reader.place import root_of
+
+    theirs = root_of(pid)
+    if theirs is None or theirs == root_of("self"):
+        return ""
+    return f"/proc/{pid}/{'root' if path.startswith('/') else 'cwd/'}{path}"
 
 
 def _tell(line: bytes) -> None:

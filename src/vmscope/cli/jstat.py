@@ -75,6 +75,9 @@ def main(arguments: list[str]) -> int:
             request = parse(own)
             request.unsupported = unsupported
             view = find_view(request, home) if request.option is not None else None
+            if request.list and request.vmid is None:
+                _java.write(_names_of_python(request))
+                return 0
             place = locate(request.vmid)
         except (CommandLineError, VMIdentifierError) as error:
             return _java.complain(f"{error}\n{USAGE}".rstrip("\n"))
@@ -83,6 +86,15 @@ def main(arguments: list[str]) -> int:
     except (VMScopeError, ViewError) as error:
         return _java.complain(str(error))
     return 0
+
+
+def _names_of_python(request: Request) -> str:
+    """Where no VM is named the JDK's jstat, which is one, lists its own counters: here those of a Python VM."""
+    from vmscope.cli._jvmstat import MADE_UP_NAMES
+    from vmscope.counters.catalogue import CATALOGUE
+
+    names = {*(row[0] for row in CATALOGUE), *(MADE_UP_NAMES if request.unsupported else ())}
+    return "".join([name + "\n" for name in sorted(names, reverse=request.descending)])
 
 
 # -- views ----------------------------------------------------------------------------------------

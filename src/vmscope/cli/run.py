@@ -66,7 +66,8 @@ def main(args: list[str]) -> "Callable[[], int]":
     if inherited:
         _show(f"Picked up {environ.OPTIONS}: {inherited}\n")
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
-    runtime.start(*options, command=" ".join([name, *arguments]), agents=False)
+    path = _first_path(kind, target, application)
+    runtime.start(*options, program=(" ".join([name, *arguments]), _class_path(path)), agents=False)
     if runtime.VM.flags.on("FollowChildren"):
         own = runtime.VM.flags.arguments[runtime.VM.flags.own :]
         environ.hand_on(environ.RUN_OPTIONS, flags.join(own))
@@ -74,7 +75,7 @@ def main(args: list[str]) -> "Callable[[], int]":
     if sys.platform != "win32" and not runtime.VM.flags.on("ReduceSignalUsage"):  # where such signals do not exist
         termination.take_signals(runtime.VM.exit)
         termination.relay()  # here on the main thread: agents may come later, on another one
-    _set_path(_first_path(kind, target, application))
+    _set_path(path)
     try:
         runtime.VM.load_agents(shown=True)
     except LibraryError as error:
@@ -171,6 +172,11 @@ def _first_path(kind: str, target: str, application: bool) -> str:
     if kind == "-c" or target == "-":
         return ""
     return os.path.abspath(target) if application else os.path.dirname(os.path.realpath(target))
+
+
+def _class_path(entry: str) -> str:
+    """The program's, before it is in force: until then vmscope's own modules are imported."""
+    return os.pathsep.join(sys.path if sys.flags.safe_path else [entry, *sys.path[1:]])
 
 
 def _set_path(entry: str) -> None:

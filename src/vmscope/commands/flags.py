@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def show(out: Output, all: bool) -> None:
     values, origins = flags.in_force.values(), flags.in_force.origins
     if not all:
-        out.write(" ".join([*(written(name, value) for name, value in values.items() if name in origins), "\n"]))
+        out.write(" ".join([*(written(name, value) for name, value in values.items() if value != ""), "\n"]))
         return
     for name, value in values.items():
         out.write(_row(name, value, "manageable" if name in flags.WRITEABLE else "product", origins.get(name)))
@@ -62,7 +62,7 @@ def set_flag(out: Output, flag_name: str, string_value: str) -> None:
 COMMANDS = (
     Command(
         "VM.flags",
-        "The VM options that were given.",
+        "The VM options in force.",
         show,
         arguments=(
             Argument(

@@ -24,7 +24,7 @@ def run(out: Output, command_name: str | None, all: bool) -> None:
     else:
         command = registry.find(command_name)
         if command is None:
-            raise CommandError(f"Help unavailable : '{command_name}' : No such command")
+            raise CommandError(f"Help unavailable : '{registry.shortened(command_name)}' : No such command")
         out.write(describe(command))
 
 

@@ -60,6 +60,11 @@ TABLE: dict[str, str] = {
 }
 
 
+# Each of these among a command's arguments asks for its help.
+HELP_OPTIONS = frozenset(("-h", "-help", "--help"))
+_LONGEST_NAME = 100  # characters of an unknown name that its client is shown
+
+
 class Command:
     """One command: `run(out, **values)` gets a value for each of `arguments`, by `Argument.keyword`.
 
@@ -145,6 +150,8 @@ def steps(text: str, out: Output) -> Iterator[None]:
             return
         if line and not line.startswith("#"):
             name, _, arguments = line.partition(" ")
+            if not HELP_OPTIONS.isdisjoint(arguments.split(" ")):
+                name, arguments = "help", name
             command = _known(name)
             yield from _run(command, parse(arguments, command.arguments), out)
 
@@ -165,8 +172,13 @@ def steps_of(name: str, out: Output, **values: Value) -> Iterator[None]:
 def _known(name: str) -> Command:
     command = find(name)
     if command is None:
-        raise CommandError(f"{ILLEGAL}Unknown diagnostic command")
+        raise CommandError(f"{ILLEGAL}Unknown diagnostic command {shortened(name)!r}; help lists the commands")
     return command
+
+
+def shortened(name: str) -> str:
+    """A name of a client's, as far as a line of text has room for it."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 def _run(command: Command, values: dict[str, Value], out: Output) -> Iterator[None]:

@@ -35,6 +35,11 @@ def command_line() -> str:
     return " ".join([program, *arguments])
 
 
+def class_path() -> str:
+    """Where modules are looked for."""
+    return os.pathsep.join(map(str, sys.path))
+
+
 def start_ticks() -> int:
     """When this process started, in clock ticks since boot: field 22 of /proc/self/stat. 0 where there is no /proc.
 
@@ -71,9 +76,10 @@ def start_time(ticks: int) -> int:
 
 
 def constants(
-    command: str, arguments: str, version: str, implementation: str, implementation_reason: str
+    program: tuple[str, str], arguments: str, version: str, implementation: str, implementation_reason: str
 ) -> dict[str, int | str]:
-    """The values of the catalogue's constants, by name."""
+    """The values of the catalogue's constants, by name. `program`: its command line and its class path."""
+    command, path = program
     info = sys.version_info
     python = f"{info.major}.{info.minor}.{info.micro}"
     full = f"{python}{_LEVELS[info.releaselevel]}{info.serial if info.releaselevel != 'final' else ''}"
@@ -90,7 +96,7 @@ def constants(
         "sun.rt.internalVersion": text,
         "java.property.java.version": python,
         "java.property.java.home": sys.prefix,
-        "java.property.java.class.path": os.pathsep.join(sys.path),
+        "java.property.java.class.path": path,
         "java.property.java.vm.name": _NAMES.get(sys.implementation.name, sys.implementation.name),
         "java.property.java.vm.version": full,
         "java.property.java.vm.vendor": "Python Software Foundation",
