@@ -9,6 +9,7 @@
  * process can go on. */
 #define _GNU_SOURCE
 #include "culprit.h"
+#include "guard.h"
 #include "mirror.h"
 
 #include <errno.h>
@@ -189,16 +190,6 @@ on_fatal(int signum, siginfo_t *info, void *context)
 
 /* -- outside -------------------------------------------------------------------------------------- */
 
-static void
-set_action(int signum, const struct sigaction *action, struct sigaction *before)
-{
-    if (signum == SIGBUS) {
-        vmscope_sigbus_action(action, before);
-    } else {
-        sigaction(signum, action, before);
-    }
-}
-
 static int
 is_function(const struct sigaction *action)
 {
@@ -222,12 +213,12 @@ install_handlers(void)
     for (size_t i = 0; i < HANDLERS; i++) {
         struct sigaction found;
         Place place = atomic_load(&handlers[i].place);
-        set_action(handlers[i].signum, NULL, &found);
+        vmscope_guard_action(handlers[i].signum, NULL, &found);
         /* One that came after ours may pass on to it: above that one we would be called again and again. */
         if (place == ABSENT || (place == PRESENT && !is_function(&found))) {
             handlers[i].before = found;
             atomic_store(&handlers[i].place, PRESENT);
-            set_action(handlers[i].signum, &action, NULL);
+            vmscope_guard_action(handlers[i].signum, &action, NULL);
         }
     }
 }
@@ -238,9 +229,9 @@ remove_handlers(void)
     for (size_t i = 0; i < HANDLERS; i++) {
         struct sigaction found;
         if (atomic_load(&handlers[i].place) == PRESENT) {
-            set_action(handlers[i].signum, NULL, &found);
+            vmscope_guard_action(handlers[i].signum, NULL, &found);
             if (is_own(&found)) {
-                set_action(handlers[i].signum, &handlers[i].before, NULL);
+                vmscope_guard_action(handlers[i].signum, &handlers[i].before, NULL);
                 atomic_store(&handlers[i].place, ABSENT);
             }
         }

@@ -1,19 +1,15 @@
 /* Mapping: another process's file, mapped read-only, read in whole words.
  *
  * The file belongs to somebody else, who may truncate it at any moment; a load from a page that is
- * gone raises SIGBUS. So every load runs under a guard: while one is running anywhere in the process,
- * a SIGBUS handler is installed that jumps back to the guard of its own thread, if the fault lies in
- * the mapping that this thread is reading. Any other SIGBUS goes to whoever had it before.
- */
+ * gone raises SIGBUS. So every load runs under a guard (guard.h). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include "compat.h"
 
+#include "guard.h"
+
 #include <errno.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,148 +17,9 @@
 #include <unistd.h>
 
 int vmscope_add_mapping(PyObject *module);
-void vmscope_sigbus_action(const struct sigaction *action, struct sigaction *before);
 
 #define WORD 8
 #define GIL_FREE_BYTES (1 << 20) /* below this a copy takes less time than giving the GIL away and back */
-
-/* -- the guard ---------------------------------------------------------------------------------- */
-
-typedef struct {
-    sigjmp_buf jump;
-    uintptr_t start, end; /* the mapping that this thread is reading */
-} Guard;
-
-/* initial-exec: the handler must not be the first to touch it, as that could call malloc. */
-static VMSCOPE_THREAD_LOCAL Guard *volatile current_guard;
-
-static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned handler_users;           /* under handler_lock */
-static struct sigaction handler_before;  /* under handler_lock while handler_users is 0, else constant */
-static volatile sig_atomic_t handler_gone; /* the handler has put handler_before back itself */
-
-static void
-on_sigbus(int signum, siginfo_t *info, void *context)
-{
-    (void)context;
-    Guard *guard = current_guard;
-    uintptr_t address = (uintptr_t)info->si_addr;
-    if (guard != NULL && info->si_code > 0 && address >= guard->start && address < guard->end) {
-        siglongjmp(guard->jump, 1);
-    }
-    /* Not ours. A fault repeats itself when we return; a signal that was sent has to be sent again. */
-    int saved = errno;
-    sigaction(signum, &handler_before, NULL);
-    handler_gone = 1;
-    if (info->si_code <= 0) {
-        raise(signum);
-    }
-    errno = saved;
-}
-
-static bool
-is_guard(const struct sigaction *action)
-{
-    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_sigbus;
-}
-
-static void
-handler_install(void)
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_sigaction = on_sigbus;
-    /* NODEFER: the jump out of the handler leaves the signal mask as it was. */
-    action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    sigemptyset(&action.sa_mask);
-    struct sigaction before;
-    sigaction(SIGBUS, &action, &before);
-    if (!is_guard(&before)) {
-        handler_before = before;
-    }
-    handler_gone = 0;
-}
-
-/* Between enter and leave this thread may load under a Guard. `mask` keeps the thread's signal mask:
- * a fault while SIGBUS is blocked ends the process, handler or not. */
-static void
-handler_enter(sigset_t *mask)
-{
-    pthread_mutex_lock(&handler_lock);
-    if (handler_users++ == 0 || handler_gone) {
-        handler_install();
-    }
-    pthread_mutex_unlock(&handler_lock);
-    sigset_t bus;
-    sigemptyset(&bus);
-    sigaddset(&bus, SIGBUS);
-    pthread_sigmask(SIG_UNBLOCK, &bus, mask);
-}
-
-static void
-handler_leave(const sigset_t *mask)
-{
-    if (sigismember(mask, SIGBUS)) {
-        pthread_sigmask(SIG_SETMASK, mask, NULL);
-    }
-    pthread_mutex_lock(&handler_lock);
-    if (--handler_users == 0 && !handler_gone) {
-        struct sigaction found;
-        sigaction(SIGBUS, &handler_before, &found);
-        if (!is_guard(&found)) {
-            sigaction(SIGBUS, &found, NULL); /* somebody installed theirs meanwhile: it stays */
-        }
-    }
-    pthread_mutex_unlock(&handler_lock);
-}
-
-/* sigaction for the fatal path: while the guard is up, what it puts back is looked at and changed. */
-void
-vmscope_sigbus_action(const struct sigaction *action, struct sigaction *before)
-{
-    struct sigaction found;
-    pthread_mutex_lock(&handler_lock);
-    sigaction(SIGBUS, NULL, &found);
-    bool guarded = is_guard(&found);
-    if (before != NULL) {
-        *before = guarded ? handler_before : found;
-    }
-    if (action != NULL && guarded) {
-        handler_before = *action;
-    } else if (action != NULL) {
-        sigaction(SIGBUS, action, NULL);
-    }
-    pthread_mutex_unlock(&handler_lock);
-}
-
-/* A fork while another thread reads must leave the child a lock it can take and no handler of ours. */
-static void
-fork_before(void)
-{
-    pthread_mutex_lock(&handler_lock);
-}
-
-static void
-fork_parent(void)
-{
-    pthread_mutex_unlock(&handler_lock);
-}
-
-static void
-fork_child(void)
-{
-    pthread_mutex_unlock(&handler_lock);
-    if (handler_users != 0 && !handler_gone) {
-        sigaction(SIGBUS, &handler_before, NULL);
-    }
-    handler_users = 0;
-}
-
-static void
-watch_forks(void)
-{
-    pthread_atfork(fork_before, fork_parent, fork_child);
-}
 
 /* -- loads -------------------------------------------------------------------------------------- */
 
@@ -240,33 +97,17 @@ gather_words(char *to, const char *base, size_t size, const Offsets *offsets)
 
 typedef enum { DONE, FAULT, RANGE } Outcome;
 
-static void
-guard_set(Guard *guard, const char *base, size_t mapped)
-{
-    guard->start = (uintptr_t)base;
-    guard->end = (uintptr_t)base + mapped;
-    current_guard = guard;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static void
-guard_clear(void)
-{
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    current_guard = NULL;
-}
-
 static Outcome
 guarded_copy(char *to, const char *base, size_t mapped, size_t offset, size_t length)
 {
     Guard guard;
     if (sigsetjmp(guard.jump, 0) != 0) {
-        guard_clear();
+        vmscope_guard_clear();
         return FAULT;
     }
-    guard_set(&guard, base, mapped);
+    vmscope_guard_set(&guard, (uintptr_t)base, (uintptr_t)base + mapped - 1);
     copy_words(to, base, offset, length);
-    guard_clear();
+    vmscope_guard_clear();
     return DONE;
 }
 
@@ -275,12 +116,12 @@ guarded_gather(char *to, const char *base, size_t mapped, size_t size, const Off
 {
     Guard guard;
     if (sigsetjmp(guard.jump, 0) != 0) {
-        guard_clear();
+        vmscope_guard_clear();
         return FAULT;
     }
-    guard_set(&guard, base, mapped);
+    vmscope_guard_set(&guard, (uintptr_t)base, (uintptr_t)base + mapped - 1);
     bool inside = gather_words(to, base, size, offsets);
-    guard_clear();
+    vmscope_guard_clear();
     return inside ? DONE : RANGE;
 }
 
@@ -399,9 +240,9 @@ mapping_read(Mapping *self, PyObject *args)
     char *to = PyBytes_AS_STRING(bytes);
     PyThreadState *released = length >= GIL_FREE_BYTES ? PyEval_SaveThread() : NULL;
     sigset_t mask;
-    handler_enter(&mask);
+    vmscope_guard_enter(GUARD_FILES, &mask);
     Outcome outcome = guarded_copy(to, self->base, self->mapped, (size_t)offset, (size_t)length);
-    handler_leave(&mask);
+    vmscope_guard_leave(GUARD_FILES, &mask);
     mapping_release(self);
     if (released != NULL) {
         PyEval_RestoreThread(released);
@@ -458,9 +299,9 @@ mapping_gather(Mapping *self, PyObject *args)
     }
     else if (mapping_acquire(self)) {
         sigset_t mask;
-        handler_enter(&mask);
+        vmscope_guard_enter(GUARD_FILES, &mask);
         Outcome outcome = guarded_gather(out.buf, self->base, self->mapped, self->size, &offsets);
-        handler_leave(&mask);
+        vmscope_guard_leave(GUARD_FILES, &mask);
         mapping_release(self);
         if (outcome == RANGE) {
             raise_range(self);
@@ -531,7 +372,7 @@ mapping_gather_all(PyTypeObject *type, PyObject *args)
     char *to = out.buf;
     size_t room = (size_t)out.len;
     sigset_t mask;
-    handler_enter(&mask);
+    vmscope_guard_enter(GUARD_FILES, &mask);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(jobs); i++) {
         bool fault = false;
         Py_ssize_t count = gather_job(type, PyTuple_GET_ITEM(jobs, i), to, room, &fault);
@@ -543,13 +384,13 @@ mapping_gather_all(PyTypeObject *type, PyObject *args)
             Py_XDECREF(index);
         }
         if (count < 0) {
-            handler_leave(&mask);
+            vmscope_guard_leave(GUARD_FILES, &mask);
             goto failed;
         }
         to += count * WORD;
         room -= (size_t)count * WORD;
     }
-    handler_leave(&mask);
+    vmscope_guard_leave(GUARD_FILES, &mask);
     if (room != 0) {
         PyErr_Format(PyExc_ValueError, "the buffer has room for %zu more values than there are", room / WORD);
         goto failed;
@@ -616,8 +457,6 @@ static PyType_Spec mapping_spec = {
 int
 vmscope_add_mapping(PyObject *module)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
     PyObject *type = PyType_FromModuleAndSpec(module, &mapping_spec, NULL);
     if (type == NULL) {
         return -1;

@@ -74,7 +74,4 @@ int vmscope_save_image(Mirror *self, const char *path);
 /* What the mirror's thread does, until it is told to stop. */
 void vmscope_mirror_body(PyObject *mirror);
 
-/* sigaction(SIGBUS, ...) for what lies below the guard of a mapping (mapping.c). */
-void vmscope_sigbus_action(const struct sigaction *action, struct sigaction *before);
-
 #endif
