@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#define VMSCOPE_FOREVER INT64_MAX
 #define MAX_CONNECTIONS 64     /* more wait to be accepted */
 #define BACKLOG 512            /* how many more */
 #define MAX_REQUEST_1 (16 << 10)
@@ -111,6 +112,30 @@ void vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)]);
 /* Unlinks what killed VMs of this user have left in the folder, unless the thread is told to end. */
 void vmscope_sweep(const char *folder, Thread *self);
 
+/* -- connections.c: all of it with the mutex held, on the talker where it closes a descriptor ----- */
+
+/* Closes it. What is still served is forgotten once the servant is done with it. */
+void vmscope_drop(Listener *self, Connection *connection);
+
+/* The end of a client that has got its whole reply. */
+void vmscope_finish(Listener *self, Connection *connection);
+
+/* The whole of a short reply, which may be no more than the system takes at once. */
+void vmscope_reply(Listener *self, Connection *connection, const char *reply);
+
+/* The request and the reply are done with. */
+void vmscope_forget_connection(Listener *self, Connection *connection);
+
+/* Its client takes too long. What is queued for it is given back; the talker closes it. */
+void vmscope_give_up(Listener *self, Connection *connection);
+
+/* Gives those up who hold memory and do not read. */
+void vmscope_reclaim(Listener *self, int64_t now);
+
+/* A free place, or the one whose client has been given the most time beyond its due; NULL, and then `wait` says in how
+ * many ns there may be one. */
+Connection *vmscope_find_place(Listener *self, int64_t now, int64_t *wait);
+
 /* -- call.c --------------------------------------------------------------------------------------- */
 
 void vmscope_kick(Thread *thread);
@@ -140,15 +165,6 @@ void vmscope_prepare_talker(PyObject *listener);
 
 /* In a forked child: what it has of the talker's goes, and nobody is told, for the parent has it too. */
 void vmscope_forget_talker(PyObject *listener);
-
-/* With the mutex held: the request and the reply are done with; the descriptor is closed by the talker alone. */
-void vmscope_forget_connection(Listener *self, Connection *connection);
-
-/* With the mutex held: its client takes too long. What is queued for it is given back; the talker closes it. */
-void vmscope_give_up(Listener *self, Connection *connection);
-
-/* With the mutex held: gives those up who hold memory and do not read. */
-void vmscope_reclaim(Listener *self, int64_t now);
 
 /* -- handshake.c ---------------------------------------------------------------------------------- */
 

@@ -16,125 +16,10 @@
 
 #define FIRST_ROOM 1024
 #define LEAST_READ 256
-#define DRAIN 65536             /* bytes of input that are read and forgotten, so that the end of the reply arrives */
 #define BREATH 100000000        /* ns without accepting, where the system has no descriptor left */
 #define RETRY 10000000000       /* ns until the socket is tried again that could not be opened */
-#define FOREVER INT64_MAX
 
 _Static_assert(MAX_HANDED_OVER == 1 + MAX_CONNECTIONS, "the socket and all connections are handed over");
-
-/* -- connections ---------------------------------------------------------------------------------- */
-
-static void
-forget_reply(Listener *self, Connection *connection)
-{
-    self->queued -= connection->written - connection->sent;
-    free(connection->reply);
-    connection->reply = NULL;
-    connection->sent = connection->written = connection->reply_room = 0;
-}
-
-void
-vmscope_forget_connection(Listener *self, Connection *connection)
-{
-    forget_reply(self, connection);
-    free(connection->request);
-    connection->request = NULL;
-    connection->length = connection->room = 0;
-    connection->stage = FREE;
-    connection->serial = 0;
-    connection->gone = 0;
-    connection->socket.fd = -1;
-    connection->call = connection->steps = NULL; /* in a forked child: what they would clean up is the parent's */
-}
-
-/* On the talker. What is still served is forgotten once the servant is done with it. */
-static void
-drop(Listener *self, Connection *connection)
-{
-    vmscope_close_own(&connection->socket);
-    if (connection->stage == SERVED) {
-        connection->gone = 1;
-        forget_reply(self, connection);
-    } else {
-        vmscope_forget_connection(self, connection);
-    }
-    pthread_cond_broadcast(&self->changed);
-}
-
-/* A client that has got its whole reply. Unread input would take the reply from it, as a reset of the connection. */
-static void
-finish(Listener *self, Connection *connection)
-{
-    char ignored[4096];
-    (void)shutdown(connection->socket.fd, SHUT_WR);
-    for (size_t drained = 0; drained < DRAIN; drained += sizeof ignored) {
-        if (recv(connection->socket.fd, ignored, sizeof ignored, MSG_DONTWAIT) <= 0) {
-            break;
-        }
-    }
-    drop(self, connection);
-}
-
-static void
-refuse(Listener *self, Connection *connection, const char *reply)
-{
-    size_t length = strlen(reply);
-    (void)send(connection->socket.fd, reply, length, MSG_NOSIGNAL | MSG_DONTWAIT); /* the first bytes: there is room */
-    finish(self, connection);
-}
-
-void
-vmscope_give_up(Listener *self, Connection *connection)
-{
-    forget_reply(self, connection);
-    connection->gone = 1;
-}
-
-void
-vmscope_reclaim(Listener *self, int64_t now)
-{
-    for (int i = 0; i < MAX_CONNECTIONS; i++) {
-        Connection *connection = &self->connections[i];
-        if (connection->stage == ENDING && now - connection->since >= READING_TIMEOUT) {
-            vmscope_give_up(self, connection);
-        }
-    }
-}
-
-/* The ns until its place may be taken by another; FOREVER: not before it has been served. */
-static int64_t
-grace(const Connection *connection, int64_t now)
-{
-    int64_t least = connection->stage == ARRIVING ? ARRIVAL_LEAST : connection->stage == ENDING ? READING_TIMEOUT : FOREVER;
-    return least == FOREVER ? FOREVER : least - (now - connection->since);
-}
-
-/* A free place, or the one whose client has been given the most time beyond its due; NULL, and then `wait` says in how
- * many ns there may be one. */
-static Connection *
-find_place(Listener *self, int64_t now, int64_t *wait)
-{
-    Connection *best = NULL;
-    *wait = FOREVER;
-    for (int i = 0; i < MAX_CONNECTIONS; i++) {
-        Connection *connection = &self->connections[i];
-        if (connection->stage == FREE) {
-            *wait = 0;
-            return connection;
-        }
-        int64_t left = grace(connection, now);
-        if (left < *wait) {
-            *wait = left;
-            best = connection;
-        }
-    }
-    if (*wait > 0) {
-        return NULL;
-    }
-    *wait = 0;
-    return best;
-}
 
 /* -- reading -------------------------------------------------------------------------------------- */
 
@@ -169,10 +54,10 @@ take_request(Listener *self, Connection *connection, int64_t now)
         pthread_mutex_unlock(&self->servant.mutex);
         break;
     case FRAME_VERSION:
-        refuse(self, connection, "101\nprotocol versions 1 and 2 are known here\n");
+        vmscope_reply(self, connection, "101\nprotocol versions 1 and 2 are known here\n");
         break;
     case FRAME_MALFORMED:
-        refuse(self, connection, "-1\nmalformed request\n");
+        vmscope_reply(self, connection, "-1\nmalformed request\n");
         break;
     case FRAME_INCOMPLETE:
         break;
@@ -184,7 +69,7 @@ receive(Listener *self, Connection *connection, int64_t now)
 {
     while (connection->stage == ARRIVING) {
         if (make_room(connection) < 0) {
-            drop(self, connection);
+            vmscope_drop(self, connection);
             return;
         }
         ssize_t count = recv(connection->socket.fd, connection->request + connection->length,
@@ -193,7 +78,7 @@ receive(Listener *self, Connection *connection, int64_t now)
             connection->length += (size_t)count;
             take_request(self, connection, now);
         } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
-            drop(self, connection);
+            vmscope_drop(self, connection);
             return;
         } else if (errno == EAGAIN) {
             return;
@@ -217,12 +102,12 @@ transmit(Listener *self, Connection *connection, int64_t now)
         } else if (count < 0 && errno == EAGAIN) {
             return;
         } else if (count < 0 && errno != EINTR) {
-            drop(self, connection);
+            vmscope_drop(self, connection);
             return;
         }
     }
     if (connection->stage == ENDING) {
-        finish(self, connection);
+        vmscope_finish(self, connection);
     }
 }
 
@@ -243,7 +128,7 @@ accept_all(Listener *self, int64_t now)
 {
     int64_t wait;
     Connection *place;
-    for (int i = 0; i < MAX_CONNECTIONS && (place = find_place(self, now, &wait)) != NULL; i++) {
+    for (int i = 0; i < MAX_CONNECTIONS && (place = vmscope_find_place(self, now, &wait)) != NULL; i++) {
         int fd = accept4(self->socket.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) {
             continue;
@@ -257,7 +142,7 @@ accept_all(Listener *self, int64_t now)
             continue;
         }
         if (place->stage != FREE) {
-            drop(self, place);
+            vmscope_drop(self, place);
         }
         place->stage = ARRIVING;
         vmscope_own(&place->socket, fd);
@@ -284,7 +169,7 @@ sweep(Listener *self, int64_t now)
         vmscope_socket_folder(folder);
         vmscope_sweep(folder, &self->talker);
     }
-    return FOREVER;
+    return VMSCOPE_FOREVER;
 }
 
 /* -- the socket ----------------------------------------------------------------------------------- */
@@ -346,7 +231,7 @@ find_closed(Listener *self)
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         Connection *connection = &self->connections[i];
         if (connection->socket.fd >= 0 && !vmscope_owns(&connection->socket)) {
-            drop(self, connection);
+            vmscope_drop(self, connection);
         }
     }
     if (self->socket.fd >= 0 && !vmscope_owns(&self->socket)) {
@@ -368,7 +253,7 @@ expire(Listener *self, int64_t now)
         Connection *connection = &self->connections[i];
         int late = connection->stage == ARRIVING && now - connection->since >= ARRIVAL_TIMEOUT;
         if (connection->socket.fd >= 0 && (late || connection->gone)) {
-            drop(self, connection);
+            vmscope_drop(self, connection);
         }
     }
 }
@@ -386,13 +271,13 @@ prepare(Listener *self, struct pollfd *polls, Connection **polled, int64_t now, 
 {
     nfds_t count = 2;
     int64_t until_place;
-    (void)find_place(self, now, &until_place);
+    (void)vmscope_find_place(self, now, &until_place);
     if (self->socket.fd < 0) {
         *wait = self->open_after > now ? self->open_after - now : 0;
     } else if (self->accept_after > now) {
         *wait = self->accept_after - now;
     } else {
-        *wait = until_place > 0 ? until_place : FOREVER;
+        *wait = until_place > 0 ? until_place : VMSCOPE_FOREVER;
     }
     if (self->wake_fd < 0) { /* nobody can wake it */
         *wait = earlier(*wait, BREATH);
@@ -426,7 +311,7 @@ serve_connection(Listener *self, Connection *connection, int fd, short events, i
     if (connection->stage == ARRIVING && events != 0) {
         receive(self, connection, now);
     } else if (events & (POLLHUP | POLLERR | POLLNVAL)) {
-        drop(self, connection);
+        vmscope_drop(self, connection);
     } else if (connection->sent < connection->written || connection->stage == ENDING) {
         transmit(self, connection, now);
     }
@@ -460,7 +345,7 @@ take_turn(Listener *self)
     wait = earlier(wait, until_sweep);
 
     struct timespec timeout = {.tv_sec = (time_t)(wait / 1000000000), .tv_nsec = (long)(wait % 1000000000)};
-    int ready = ppoll(polls, count, wait == FOREVER ? NULL : &timeout, NULL);
+    int ready = ppoll(polls, count, wait == VMSCOPE_FOREVER ? NULL : &timeout, NULL);
     vmscope_thread_account(&self->talker);
     if (ready < 0) { /* no memory, or more descriptors than the program's limit has become */
         (void)vmscope_thread_wait(&self->talker, BREATH);
@@ -509,7 +394,7 @@ lose(Listener *self)
     lose_socket(self);
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         if (self->connections[i].stage != FREE) {
-            drop(self, &self->connections[i]);
+            vmscope_drop(self, &self->connections[i]);
         }
     }
 }
@@ -541,7 +426,7 @@ take_over(Listener *self)
         if (connection->socket.fd >= 0 &&
             !(get_client(connection->socket.fd, &client) && client.pid == connection->client.pid &&
               client.uid == connection->client.uid && client.gid == connection->client.gid)) {
-            drop(self, connection);
+            vmscope_drop(self, connection);
         }
     }
     pthread_mutex_unlock(&self->mutex);
