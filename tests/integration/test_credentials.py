@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartPython
-from tests.integration.test_listener import VERSION, ask, path_of
+from tests.integration.test_listener import VERSION, ask, path_of, wait_for
 from tests.support import BECOME, PATIENCE, Child, User, python_command
 
 PRELOAD = (
@@ -147,6 +148,31 @@ def test_privileges_that_come_between_connection_and_request(private_user: User,
         assert VERSION.match(ask(child.pid)), "the client has been accepted"
         assert child.ask("prctl(DUMPABLE, 0)") == "0"
         assert said(asking) == DENIED
+
+
+KEEP_THE_GIL = "prctl(DUMPABLE, 0) or ctypes.PyDLL(None).read(0, ctypes.create_string_buffer(2), 2)"
+
+
+@pytest.mark.skipif(sysconfig.get_config_var("Py_GIL_DISABLED") == 1, reason="there is no GIL")
+@pytest.mark.parametrize("operation", ["threaddump", "getversion"])
+def test_privileges_that_come_before_what_needs_no_gil(
+    operation: str, private_user: User, start_python: StartPython, implementation: str
+) -> None:
+    """Such requests are answered by the thread that reads them: it asks too."""
+    if implementation == "python":
+        pytest.skip("the twin needs the GIL for all of it")
+    child = target(start_python, become(private_user))
+    code = CLIENT.replace("jcmd\\0VM.ver", operation[:4]).replace("sion", f"{operation[4:]}\\0")
+    with Child(python_command(f"{PRELOAD}{become(private_user)}{code}", str(child.pid))) as asking:
+        asking.read_until(b"ready\n")
+        assert VERSION.match(ask(child.pid)), "the client has been accepted"
+        child.send(KEEP_THE_GIL)
+        wait_for(lambda: "without the GIL" in ask(child.pid, "threaddump"))
+        asking.send("")
+        for _ in range(3):  # by then it would have been answered
+            assert "without the GIL" in ask(child.pid, "threaddump"), "root"
+        assert child.ask("x") == "2"
+        assert asking.readline() == DENIED
 
 
 STEPS = """

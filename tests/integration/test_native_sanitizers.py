@@ -75,7 +75,7 @@ CASES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 
 LIMIT = 240  # seconds, on a busy machine; some 30 on an idle one
 # CPython's own lock of its thread states is not instrumented: what stands behind it looks like a race.
-SUPPRESSED = "race:describe_state\nrace:of_each_state\n"
+SUPPRESSED = "race:describe_state\nrace:vmscope_copy_snapshot\n"
 RACES = ("raw monitors", "raw monitors, wrong", "threads", "unload under threads", "dispose under others")
 
 

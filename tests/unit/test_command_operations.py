@@ -26,6 +26,8 @@ from vmscope.errors import OptionError
 class Call:
     """What the listener hands over; it keeps each part that is sent."""
 
+    picture = None
+
     def __init__(self, operation: str, *arguments: str, room: int = 1 << 30) -> None:
         self.operation, _, self.options = operation.partition(" ")
         self.arguments = (*arguments, *[""] * (3 - len(arguments)))

@@ -193,7 +193,7 @@ def test_every_beginning_of_a_request_is_too_short(form: Any) -> None:
         (version_1("inspectheap", "-live", "", "2"), (1, "inspectheap", "", ("-live", "", "2"))),
         (version_1("load", "a", "b", "c"), (1, "load", "", ("a", "b", "c"))),
         (version_1(""), (1, "", "", ())),
-        (version_2("getversion", "options", ""), (2, "getversion", "", ("options",))),
+        (version_2("properties", "options", ""), (2, "properties", "", ("options",))),
         (version_2("jcmd streaming=1", "Thread.print -l"), (2, "jcmd", "streaming=1", ("Thread.print -l",))),
         (version_2("x", *"abcdefg"), (2, "x", "", tuple("abcdefg"))),
         (version_2("x", "ä" * 100_000), (2, "x", "", ("ä" * 100_000,))),

@@ -38,50 +38,70 @@ class Waiting:
         self.thread.join(PATIENCE)
 
 
-def frames_of(picture: Any, ident: int | None) -> list[Any]:
+def at_of(picture: Any, ident: int | None) -> int:
     [at] = [at for at, row in enumerate(picture.threads()) if row[1] == ident]
-    return list(picture.frames(at))
+    return at
 
 
 @native
 def test_threads_frames_and_places(native: Any) -> None:
     waiting = Waiting()
+    ident = waiting.thread.ident
     picture = native.Picture()
-    assert picture.threads() == picture.places() == []
-    picture.take(100)
+    assert picture.threads() == picture.places() == picture.instructions() == []
+    assert picture.tasks() is None
+    assert picture.reserve() >= 2
+    picture.take(100, True)
     rows = picture.threads()
     assert [row[0] for row in rows] == sorted(row[0] for row in rows), "the oldest first"
-    assert (waiting.thread.ident, waiting.thread.native_id, True) in [row[1:] for row in rows]
-    frames = frames_of(picture, waiting.thread.ident)
-    names = [code.co_qualname for code, *_ in frames]
-    assert names[-4:] == ["Waiting.run", "Thread.run", "Thread._bootstrap_inner", "Thread._bootstrap"]
-    frame = sys._current_frames()[waiting.thread.ident or 0]
-    assert frames[0] == (frame.f_code, frame.f_lasti, ())
-    assert (frame.f_code, frame.f_lasti, True) in picture.places()
-    assert len(picture.places()) == len({(id(code), *rest) for code, *rest in picture.places()})
-    picture.take(2)
-    assert len(frames_of(picture, waiting.thread.ident)) == 2
+    assert (ident, waiting.thread.native_id, False, False) in [row[1:] for row in rows]
+    places = picture.places()
+    stack = [places[number] for number in picture.frames(at_of(picture, ident))]
+    assert [name for name, *_ in stack][-4:] == [
+        "Waiting.run", "Thread.run", "Thread._bootstrap_inner", "Thread._bootstrap"
+    ]  # fmt: skip
+    frame = sys._current_frames()[ident or 0]
+    assert stack[0] == (frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno)
+    assert (frame.f_code, frame.f_lasti, True) in picture.instructions()
+    assert len(picture.instructions()) == len({(id(code), *rest) for code, *rest in picture.instructions()})
+    picture.take(2, True)
+    at = at_of(picture, ident)
+    assert (len(picture.frames(at)), picture.threads()[at][3]) == (2, True), "it is cut"
     picture.clear()
     assert picture.threads() == []
     waiting.end()
 
 
+def run_of(waiting: Waiting, picture: Any) -> Any:
+    """(code, offset) of its frame that has the variables."""
+    picture.take(100)
+    code = waiting.run.__func__.__code__  # type: ignore[attr-defined]
+    [offset] = [offset for each, offset, _ in picture.instructions() if each is code]
+    return code, offset
+
+
+def kept_of(picture: Any, other: Any, waiting: Waiting) -> Any:
+    ident = waiting.thread.ident
+    return picture.kept(at_of(picture, ident), other, at_of(other, ident))
+
+
 @native
 def test_what_is_wanted_is_kept(native: Any) -> None:
     waiting = Waiting()
-    picture = native.Picture((type(waiting.lock),))
-    picture.take(100)
-    [(code, offset, _)] = [each for each in frames_of(picture, waiting.thread.ident) if each[0].co_name == "run"][:1]
-    picture.want(code, offset, False, (0, 1, -1, 2))  # self, mine, globals, the block's exit
+    first, picture = native.Picture(), native.Picture((type(waiting.lock),))
+    code, offset = run_of(waiting, first)
+    stack = range(2, 2 + code.co_stacksize)
+    picture.want(code, offset, False, (0, 1, -1, *stack))  # self, mine, globals, what stands on the stack
     picture.want(code, offset, True, (1,))  # where it is the innermost, which it is not
     picture.take(100)
-    [kept] = [kept for each, _, kept in frames_of(picture, waiting.thread.ident) if each is code]
+    [kept] = [kept for _, each, at, kept in kept_of(picture, first, waiting) if (each, at) == (code, offset)]
     assert kept[:3] == (waiting, waiting, globals())
-    assert kept[3] is (waiting.lock if native.IMPLEMENTATION == "c" else None)
+    assert [each for each in kept[3:] if each is not None] == [waiting.lock] * (native.IMPLEMENTATION == "c")
     other = native.Picture()  # no type is wanted
-    other.want(code, offset, False, (2,))
+    other.want(code, offset, False, tuple(stack))
     other.take(100)
-    assert [kept for each, _, kept in frames_of(other, waiting.thread.ident) if each is code] == [(None,)]
+    [kept] = [kept for _, each, _, kept in kept_of(other, first, waiting) if each is code]
+    assert set(kept) == {None}
     waiting.end()
     gone = weakref.ref(waiting)
     del waiting, kept
@@ -90,6 +110,43 @@ def test_what_is_wanted_is_kept(native: Any) -> None:
     picture.clear()
     gc.collect()
     assert gone() is None
+
+
+@native
+def test_what_has_moved_on_since_another_picture_is_not_kept(native: Any) -> None:
+    steps = [threading.Event() for _ in range(2)]
+    inside = [threading.Event() for _ in range(2)]
+
+    def outer() -> None:
+        inner()
+
+    def inner() -> None:
+        for at in range(2):
+            if at == 0:
+                wait(at)
+            else:  # at another instruction
+                wait(at)
+
+    def wait(at: int) -> None:
+        inside[at].set()
+        steps[at].wait(PATIENCE)
+
+    thread = threading.Thread(target=outer)
+    thread.start()
+    first, second = native.Picture(), native.Picture()
+    assert inside[0].wait(PATIENCE)
+    first.take(100, True)
+    for code, offset, innermost in first.instructions():
+        second.want(code, offset, innermost, (-1,))
+    steps[0].set()
+    assert inside[1].wait(PATIENCE)
+    second.take(100)
+    places, at = first.places(), at_of(first, thread.ident)
+    names = [places[number][0].rpartition(".")[2] for number in first.frames(at)]
+    kept = second.kept(at_of(second, thread.ident), first, at)
+    assert [names[depth] for depth, *_ in kept] == ["outer", "run", "_bootstrap_inner", "_bootstrap"]
+    steps[1].set()
+    thread.join(PATIENCE)
 
 
 def test_what_no_frame_has_is_refused() -> None:
@@ -131,11 +188,12 @@ def test_threads_that_come_and_go_and_run(native: Any) -> None:
     picture = native.Picture((type(threading.Lock()),))
     try:
         for _ in range(200):
-            picture.take(100)
-            for code, offset, innermost in picture.places():
+            picture.take(100, True)
+            for code, offset, innermost in picture.instructions():
                 picture.want(code, offset, innermost, tuple(range(-1, min(code.co_nlocals, 20))))
             for at in range(len(picture.threads())):
                 picture.frames(at)
+                picture.kept(at, picture, at)
     finally:
         over.set()
         for thread in threads:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType
 
-    from vmscope.tool.sightings import Wait
+    from vmscope.tool.sightings import Place, Wait
 
 UNKNOWN = "<no object reference available>"
 LINES = {
@@ -28,7 +28,7 @@ class Frames:
     """How frames are spelt: `module.function(file:line)`. Modules have their names by their files, as of now."""
 
     def __init__(self, turn: Callable[[], None]) -> None:
-        self._known: dict[tuple[int, int], tuple[CodeType, str]] = {}
+        self._known: dict[Place, str] = {}
         self._names: dict[str, str] = {}
         for name, module in [*sys.modules.items()]:
             turn()
@@ -37,20 +37,21 @@ class Frames:
                 self._names.setdefault(file, name)
 
     def __call__(self, code: CodeType, offset: int) -> str:
-        known = self._known.get((id(code), offset))
-        if known is None:
-            file = base(code.co_filename)
-            text = printable(f"{self._module(code)}.{code.co_qualname}({file}:{line(code, offset)})")
-            known = self._known[id(code), offset] = code, text
-        return known[1]
+        return self.at((code.co_qualname, code.co_filename, line(code, offset)))
 
-    def _module(self, code: CodeType) -> str:
-        name = code.co_filename
-        if name.startswith("<frozen "):
-            return name[len("<frozen ") : -1]
-        if name == "<string>" and "-c" in sys.orig_argv:
+    def at(self, place: Place) -> str:
+        known = self._known.get(place)
+        if known is None:
+            function, path, number = place
+            known = self._known[place] = printable(f"{self._module(path)}.{function}({base(path)}:{number})")
+        return known
+
+    def _module(self, path: str) -> str:
+        if path.startswith("<frozen "):
+            return path[len("<frozen ") : -1]
+        if path == "<string>" and "-c" in sys.orig_argv:
             return "__main__"
-        return self._names.get(name) or base(name).removesuffix(".py").strip("<>")
+        return self._names.get(path) or base(path).removesuffix(".py").strip("<>")
 
 
 def base(path: str) -> str:

@@ -8,7 +8,10 @@ from vmscope import native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
+
+    from vmscope.native import Picture
+    from vmscope.tool.sightings import Turns
 
 AT_ONCE = 100
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -41,12 +44,19 @@ class Task:
         return int(self.call[-2], 16) & ~0xFFF if len(self.call) > 2 else 0
 
 
-def tasks(ids: list[int], now: float, turn: Callable[[], None]) -> dict[int, Task]:
-    """By their numbers; `now` is the time since the system started."""
+def tasks(now: float, turn: Turns, asked: Picture | None) -> dict[int, Task]:
+    """By their numbers, as of the picture if it has them; `now` is the time since the system started."""
     found = {}
+    for number, stat, call, cpu in (asked.tasks() if asked is not None else None) or read(turn):
+        turn()
+        found[number] = Task(number, stat, call, cpu, now)
+    return found
+
+
+def read(turn: Turns) -> Iterator[tuple[int, bytes, bytes, int]]:
+    ids = native.task_ids()
+    turn()
     for at in range(0, len(ids), AT_ONCE):
         part = ids[at : at + AT_ONCE]
         for number, facts in zip(part, native.read_tasks(part), strict=True):
-            turn()
-            found[number] = Task(number, *facts, now)
-    return found
+            yield number, *facts

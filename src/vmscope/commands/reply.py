@@ -6,6 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from vmscope.native import Picture
+
     class Call(Protocol):
         """A request as the listener hands it over."""
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
         def options(self) -> str: ...
         @property
         def arguments(self) -> tuple[str, ...]: ...
+        @property
+        def picture(self) -> Picture | None: ...
         def write(self, data: bytes, /) -> object: ...
         def flush(self) -> object: ...
 
@@ -26,11 +30,12 @@ _ENOUGH = 64 << 10  # characters that are gathered before they are sent
 class Reply:
     """A command's Output: the status goes in front of the first part that is sent."""
 
-    __slots__ = ("_call", "_length", "_parts", "_status", "curious")
+    __slots__ = ("_call", "_length", "_parts", "_status", "curious", "picture")
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self.curious: Call | None = call if call.options == PROGRESS else None
+        self.picture = call.picture  # of the threads, as of the request
         self._parts: list[str] = []
         self._length = 0
         self._status = "0\n"  # "" once it is on its way

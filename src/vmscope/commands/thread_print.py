@@ -6,16 +6,16 @@ import os
 import sys
 import time
 
-from vmscope import native
 from vmscope.commands import _layout as layout
 from vmscope.commands._tasks import Task, tasks
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
+from vmscope.commands.reply import Reply
 from vmscope.terminal import printable
 from vmscope.tool import properties, sightings
 from vmscope.tool.circles import circles
 from vmscope.tool.sightings import ACQUIRED, ENDED, Sighting, Turns, lock_of
-from vmscope.tool.thread_state import ThreadState, activity
+from vmscope.tool.thread_state import ThreadState, activity, condition_wait
 
 NAMED = 3  # of those that wait for a lock
 OWN = ("vmscope listener",)  # what the kernel cuts
@@ -23,7 +23,8 @@ OWN = ("vmscope listener",)  # what the kernel cuts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.commands.registry import Output
-    from vmscope.tool.sightings import Wait
+    from vmscope.native import Picture
+    from vmscope.tool.sightings import Place, Wait
 
 
 class Row:
@@ -36,7 +37,7 @@ class Row:
         self.task = task
         self.name = name
         self.daemon = daemon
-        doing = activity(task.call, seen.frames[0][0] if seen.frames else None, bool(seen.waits))
+        doing = activity(task.call, is_condition_wait(seen.frames[0]), bool(seen.waits))
         self.waits: list[Wait] = [] if doing & ThreadState.RUNNABLE else seen.waits
         self.still = not doing & (ThreadState.RUNNABLE | ThreadState.WAITING_WITH_TIMEOUT)  # until another acts
         self.header, self.state = layout.states(doing, self.waits)
@@ -49,18 +50,14 @@ class Row:
 
 
 class Dump:
-    """All of it, as of one moment."""
+    """All of it, as of one moment: that of the picture that was taken when it was asked for, if there is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Picture | None = None) -> None:
         self.turn = Turns()
-        seen = sightings.take(self.turn)
-        self.turn.rest()
-        ids = native.task_ids()
-        self.turn.rest()
-        there = tasks(ids, time.clock_gettime(time.CLOCK_BOOTTIME), self.turn)
-        self.turn.rest()
-        self.frame = layout.Frames(self.turn)
-        self.turn.rest()
+        seen = sightings.take(self.turn, asked)
+        self.turn()
+        there = tasks(time.clock_gettime(time.CLOCK_BOOTTIME), self.turn, asked)
+        self.frames = layout.Frames(self.turn)
         self.owners = sightings.owners(seen, self.turn)
         addresses = sightings.addresses(seen, self.turn)
         threading = sys.modules.get("threading")
@@ -78,9 +75,8 @@ class Dump:
                     name, daemon = str(thread._name), bool(thread._daemonic)
                 self.rows.append(Row(each, task, printable(name), daemon))
                 self.rows[-1].ask_kernel(addresses)
-        self.turn.rest()
         self.by_state = {row.seen.state: row for row in self.rows}
-        self.turn.rest()
+        self.turn()
         self.others = [*there.values()]
         own = {each.native_id: each.own for each in seen if each.own}
         for task in self.others:
@@ -128,15 +124,15 @@ class Dump:
 
     def stack(self, row: Row) -> list[str]:
         lines = []
-        for depth, (code, offset) in enumerate(row.seen.frames):
-            lines.append(f"\tat {self.frame(code, offset)}")
+        for depth, place in enumerate(row.seen.frames):
+            lines.append(f"\tat {self.frames.at(place)}")
             for wait in row.waits:
                 if wait.depth == depth:
                     lines += self.wait(wait)
             for at, lock in row.seen.has:
                 if at == depth:
                     lines += self.has(row, lock)
-        return lines if len(row.seen.frames) < sightings.LIMIT else [*lines, "\t..."]
+        return [*lines, "\t..."] if row.seen.cut else lines
 
     def wait(self, wait: Wait) -> list[str]:
         if wait.what is None:
@@ -244,6 +240,11 @@ class Dump:
         return [[self.by_state[state] for state in circle] for circle in found]
 
 
+def is_condition_wait(place: Place) -> bool:
+    code = condition_wait()
+    return code is not None and place[:2] == (code.co_qualname, code.co_filename)
+
+
 def called(row: Row) -> str:
     return f'"{row.name}" #{row.seen.state}'
 
@@ -258,7 +259,7 @@ def thread_ident(what: object) -> int | None:
 
 
 def run(out: Output, l: bool, e: bool) -> None:  # noqa: E741
-    dump = Dump()
+    dump = Dump(out.picture if isinstance(out, Reply) else None)
     try:
         dump.write(out, l, e)
     finally:

@@ -20,6 +20,7 @@ typedef struct {
     pid_t pid;
     uid_t uid;
     PyObject *operation, *options, *arguments;
+    PyObject *picture; /* of the threads, as of the request; None: it does not ask for them */
 } Call;
 
 /* With the mutex held: its connection, or NULL: the client has gone, the reply is complete, or the listener closed. */
@@ -196,6 +197,7 @@ call_dealloc(PyObject *object)
     Py_XDECREF(self->operation);
     Py_XDECREF(self->options);
     Py_XDECREF(self->arguments);
+    Py_XDECREF(self->picture);
     Py_XDECREF(self->listener);
     PyTypeObject *type = Py_TYPE(object);
     type->tp_free(object);
@@ -231,6 +233,8 @@ static PyGetSetDef call_getset[] = {
     {"options", get_object, NULL, "What stands behind the name in version 2, as `streaming=1`.",
      (void *)offsetof(Call, options)},
     {"arguments", get_object, NULL, "The arguments without empty ones at the end.", (void *)offsetof(Call, arguments)},
+    {"picture", get_object, NULL, "A Picture as of the moment when a thread dump was asked for; else None.",
+     (void *)offsetof(Call, picture)},
     {"version", get_version, NULL, "The protocol's, 1 or 2.", NULL},
     {"pid", get_pid, NULL, "The client's process; 0 where it is of another pid namespace.", NULL},
     {"uid", get_uid, NULL, "The client's effective user id.", NULL},
@@ -300,7 +304,10 @@ vmscope_make_call(Listener *self, Connection *connection)
     call->pid = connection->client.pid;
     call->uid = connection->client.uid;
     (void)vmscope_frame(connection->request, connection->length, &call->version, &begin, &end);
-    if (parse(call, connection->request + begin, connection->request + end) < 0) {
+    ThreadDump *dump = connection->dump;
+    connection->dump = NULL;
+    call->picture = dump == NULL ? Py_NewRef(Py_None) : vmscope_picture_of(vmscope_state_of((PyObject *)self)->picture, dump);
+    if (call->picture == NULL || parse(call, connection->request + begin, connection->request + end) < 0) {
         Py_DECREF(call);
         return NULL;
     }

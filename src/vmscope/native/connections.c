@@ -22,6 +22,9 @@ vmscope_forget_connection(Listener *self, Connection *connection)
     forget_reply(self, connection);
     free(connection->request);
     connection->request = NULL;
+    vmscope_free_dump(connection->dump);
+    connection->dump = NULL;
+    connection->claimed = 0;
     connection->length = connection->room = 0;
     connection->stage = FREE;
     connection->serial = 0;

@@ -14,9 +14,9 @@
 /* -- the servant ---------------------------------------------------------------------------------- */
 
 /* Whose turn it is: the request that came first of those that wait, or the command under way whose next step has been
- * due for longest; NULL: there is nothing to do. */
+ * due for longest; NULL: there is nothing to do. `serial` is of the request. */
 static Connection *
-next_request(Listener *self)
+next_request(Listener *self, uint64_t *serial)
 {
     Connection *first = NULL, *begun = NULL;
     pthread_mutex_lock(&self->mutex);
@@ -38,8 +38,10 @@ next_request(Listener *self)
     } else if (begun != NULL) {
         self->last = (int)(begun - self->connections);
     }
+    Connection *next = first != NULL ? first : begun;
+    *serial = next != NULL ? next->serial : 0;
     pthread_mutex_unlock(&self->mutex);
-    return first != NULL ? first : begun;
+    return next;
 }
 
 /* One step: the whole of most commands. True where there are more. */
@@ -80,34 +82,55 @@ is_allowed(Listener *self, Connection *connection)
     return allowed;
 }
 
-/* With the GIL: a step of the command, or, where it is not allowed any more, its end. True where there are more. */
+/* Whether the request still is the servant's, which has the GIL now: its client may have been answered without. */
 static int
-run(Listener *self, Connection *connection)
+claim(Listener *self, Connection *connection, uint64_t serial)
 {
-    atomic_fetch_add(&vmscope_own_states, 1);
-    PyGILState_STATE gil = PyGILState_Ensure();
-    int allowed = is_allowed(self, connection);
-    int more = allowed && take_step(self, connection);
-    PyErr_Clear(); /* a host is never troubled */
-    if (!more) {
-        PyObject *ended = !allowed && connection->steps != NULL && PyIter_Check(connection->steps)
-                              ? PyObject_CallMethod(connection->steps, "close", NULL)
-                              : NULL;
-        PyErr_Clear();
-        Py_XDECREF(ended);
-        Py_CLEAR(connection->steps);
-        Py_CLEAR(connection->call);
-    }
-    PyGILState_Release(gil);
-    return more;
+    pthread_mutex_lock(&self->mutex);
+    int own = connection->serial == serial && connection->stage == SERVED;
+    connection->claimed |= own;
+    pthread_mutex_unlock(&self->mutex);
+    return own;
 }
 
+typedef enum { COMPLETE, UNFINISHED, ANSWERED } Progress;
+
+/* With the GIL: a step of the command, or, where it is not allowed any more, its end. */
+static Progress
+run(Listener *self, Connection *connection, uint64_t serial)
+{
+    Progress progress = ANSWERED;
+    atomic_fetch_add(&vmscope_own_states, 1);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (claim(self, connection, serial)) {
+        int allowed = is_allowed(self, connection);
+        progress = allowed && take_step(self, connection) ? UNFINISHED : COMPLETE;
+        PyErr_Clear(); /* a host is never troubled */
+        if (progress == COMPLETE) {
+            PyObject *ended = !allowed && connection->steps != NULL && PyIter_Check(connection->steps)
+                                  ? PyObject_CallMethod(connection->steps, "close", NULL)
+                                  : NULL;
+            PyErr_Clear();
+            Py_XDECREF(ended);
+            Py_CLEAR(connection->steps);
+            Py_CLEAR(connection->call);
+        }
+    }
+    PyGILState_Release(gil);
+    return progress;
+}
+
+/* `answered`: by the talker, so that the connection may be another client's. */
 static void
-complete(Listener *self, Connection *connection)
+complete(Listener *self, Connection *connection, int answered)
 {
     atomic_store(&self->servant.late, 0);
     pthread_mutex_lock(&self->mutex);
     self->serving--;
+    if (answered) {
+        pthread_mutex_unlock(&self->mutex);
+        return;
+    }
     if (connection->socket.fd < 0) { /* the client went before */
         vmscope_forget_connection(self, connection);
     } else {
@@ -121,16 +144,16 @@ complete(Listener *self, Connection *connection)
 
 /* A step, and what follows the last one. */
 static void
-proceed(Listener *self, Connection *connection, pid_t pid)
+proceed(Listener *self, Connection *connection, uint64_t serial, pid_t pid)
 {
-    int more = run(self, connection);
+    Progress progress = run(self, connection, serial);
     if (getpid() != pid) { /* what ran has forked, and this is the child, whose only thread this was */
         vmscope_end_region();
         vmscope_unlink_socket();
         exit(0);
     }
-    if (!more) {
-        complete(self, connection);
+    if (progress != UNFINISHED) {
+        complete(self, connection, progress == ANSWERED);
     }
 }
 
@@ -140,7 +163,7 @@ abandon(Listener *self, pid_t pid)
 {
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         if (self->connections[i].call != NULL) {
-            proceed(self, &self->connections[i], pid);
+            proceed(self, &self->connections[i], self->connections[i].serial, pid);
         }
     }
 }
@@ -150,15 +173,16 @@ serve(PyObject *owner)
 {
     Listener *self = (Listener *)owner;
     pid_t pid = getpid();
+    uint64_t serial;
     int order;
     atomic_store(&self->servant.error, 0);
     do {
         while ((order = vmscope_thread_is_stopping(&self->servant)) == 0) {
-            Connection *connection = next_request(self);
+            Connection *connection = next_request(self, &serial);
             if (connection == NULL) {
                 (void)vmscope_thread_wait(&self->servant, FOREVER);
             } else {
-                proceed(self, connection, pid);
+                proceed(self, connection, serial, pid);
             }
         }
         if (order == STOP) {

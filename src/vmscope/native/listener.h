@@ -10,6 +10,7 @@
 
 #include "thread.h" /* first: Python says which interfaces of the system are wanted */
 #include "handover.h"
+#include "thread_dump.h"
 
 #include <limits.h>
 #include <sys/socket.h>
@@ -46,6 +47,7 @@ int vmscope_may_attach(uid_t uid, gid_t gid);
 typedef enum {
     FREE,
     ARRIVING, /* the request does */
+    LOOKING,  /* the talker is about to look at the threads for it */
     WAITING,  /* for the servant */
     SERVED,   /* by the servant, now */
     ENDING,   /* the rest of the reply is sent */
@@ -63,6 +65,9 @@ typedef struct {
     size_t length, room;
     char *reply; /* what is queued stands from `sent` to `written` */
     size_t sent, written, reply_room;
+    ThreadDump *dump; /* as of the request, which asks for one, */
+    int plain;        /* and nothing more */
+    int claimed;      /* the servant has the GIL, and answers it */
     PyObject *call, *steps; /* of a command that is under way, between two of its steps; the servant's, under the GIL */
 } Connection;
 
@@ -135,6 +140,17 @@ void vmscope_reclaim(Listener *self, int64_t now);
 /* A free place, or the one whose client has been given the most time beyond its due; NULL, and then `wait` says in how
  * many ns there may be one. */
 Connection *vmscope_find_place(Listener *self, int64_t now, int64_t *wait);
+
+/* -- answers.c: what the talker does for a request itself, as it needs no GIL ---------------------- */
+
+/* With the mutex held: a whole request is there, of which the strings stand from `begin` to `end`. */
+void vmscope_take_up(Listener *self, Connection *connection, const char *begin, const char *end);
+
+/* Looks at the threads for those who have asked for that, as of now, and lets the servant go on. */
+void vmscope_look_at_threads(Listener *self);
+
+/* Answers those for whom the servant has not got the GIL in time; how many ns there are until that is to be asked again. */
+int64_t vmscope_answer_late(Listener *self, int64_t now);
 
 /* -- call.c --------------------------------------------------------------------------------------- */
 

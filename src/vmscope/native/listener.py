@@ -86,6 +86,8 @@ class _Connection:
 class Call:
     """One request, and the reply to it."""
 
+    picture = None  # threads cannot be looked at before this one has the GIL
+
     def __init__(self, listener: Listener, connection: _Connection, version: int, strings: list[bytes]) -> None:
         self._listener = listener
         self._connection = connection

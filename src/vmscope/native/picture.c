@@ -1,25 +1,18 @@
 /* What every thread executes, as of one moment: taken in one go, in which nothing is made that Python knows, and told
  * thread by thread afterwards.
  *
- * What is to be kept of a frame's variables is said beforehand, by code and offset. A slot below co_nlocalsplus is a
- * variable; one above it stands on the frame's stack, and whoever asks has it from the exception table, which promises
- * that there is something at this offset: so far a handler would unwind it. Of what stands there only the bound methods
- * of wanted types are kept, as the objects that they are bound to: `__exit__`, while a `with` block runs. */
-#include "native.h"
+ * One that was taken with the GIL keeps the code objects, and what is wanted of frames' variables. That is said beforehand,
+ * by code and offset. A slot below co_nlocalsplus is a variable; one above it stands on the frame's stack, and whoever
+ * asks has it from the exception table, which promises that there is something at this offset: so far a handler would
+ * unwind it. Of what stands there only objects of wanted types are kept, and the bound methods of such, as the objects
+ * that they are bound to: `__exit__`, while a `with` block runs.
+ *
+ * One that was taken without it (thread_dump.c) has names alone. What has been wanted of a frame since is right where the
+ * frame, and all below it, are still at the same instruction. */
+#include "snapshot.h"
+#include "thread_dump.h"
 
-#if !defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030E0000 /* 3.14 has tagged references */
-
-#define Py_BUILD_CORE 1
-#include "internal/pycore_frame.h"
-#undef Py_BUILD_CORE
-
-#if PY_VERSION_HEX >= 0x030D0000
-#define FRAME_OF(state) ((state)->current_frame)
-#define CODE_OF(frame) ((PyCodeObject *)(frame)->f_executable)
-#else
-#define FRAME_OF(state) ((state)->cframe->current_frame)
-#define CODE_OF(frame) ((frame)->f_code)
-#endif
+#ifdef HAS_STACKS
 
 #define GLOBALS (-1) /* the slot of a frame's globals */
 #define MOST_SLOTS 32
@@ -34,38 +27,27 @@ typedef struct {
 } Want;
 
 typedef struct {
-    PyObject *code;
-    int offset;
-    int begin; /* among the kept, up to where the next one's begin */
-} Row;
-
-typedef struct {
-    unsigned long long state;
-    unsigned long ident, native_id;
-    size_t begin, count; /* among the rows */
-} Stack;
-
-typedef struct {
     PyObject_HEAD
     PyObject *kinds;
+    Snapshot *snapshot;
+    Tasks tasks; /* of one that was taken without the GIL */
+    size_t held; /* frames whose code objects are references: the first ones */
     Want *wants;
     size_t want_size, want_count; /* a power of two, at most half of it in use */
-    Stack *stacks;
-    size_t stack_size, stack_count;
-    Row *rows;
-    size_t row_size, row_count;
+    uint32_t *begins;             /* of each held frame: where its objects begin among the kept */
+    size_t begin_size;
     PyObject **kept;
     size_t kept_size, kept_count;
 } Picture;
 
-/* Room for one more; 0 where there is none. */
+/* Room for so many; 0 where there is none. */
 static int
-grow(void *array, size_t *size, size_t count, size_t each)
+reserve(void *array, size_t *size, size_t wanted, size_t each)
 {
-    if (count < *size) {
+    if (wanted <= *size) {
         return 1;
     }
-    size_t larger = *size ? 2 * *size : 256;
+    size_t larger = 2 * *size < wanted ? wanted + 256 : 2 * *size;
     void *moved = PyMem_RawRealloc(*(void **)array, larger * each);
     if (moved == NULL) {
         return 0;
@@ -110,60 +92,39 @@ wanted(Want **wants, size_t *size, size_t count, PyObject *code, int offset, int
 }
 
 static PyObject *
-bound_to(Picture *self, PyObject *method)
+wanted_object(Picture *self, PyObject *object)
 {
-    PyObject *object = method == NULL             ? NULL
-                       : PyCFunction_Check(method) ? PyCFunction_GET_SELF(method)
-                       : PyMethod_Check(method)    ? PyMethod_GET_SELF(method)
-                                                   : NULL;
-    for (Py_ssize_t i = 0; object != NULL && i < PyTuple_GET_SIZE(self->kinds); i++) {
-        if (PyType_IsSubtype(Py_TYPE(object), (PyTypeObject *)PyTuple_GET_ITEM(self->kinds, i))) {
-            return object;
+    PyObject *bound = object == NULL             ? NULL
+                      : PyCFunction_Check(object) ? PyCFunction_GET_SELF(object)
+                      : PyMethod_Check(object)    ? PyMethod_GET_SELF(object)
+                                                  : object;
+    for (Py_ssize_t i = 0; bound != NULL && i < PyTuple_GET_SIZE(self->kinds); i++) {
+        if (PyType_IsSubtype(Py_TYPE(bound), (PyTypeObject *)PyTuple_GET_ITEM(self->kinds, i))) {
+            return bound;
         }
     }
     return NULL;
 }
 
 static int
-keep(Picture *self, _PyInterpreterFrame *frame, const Want *want)
+keep(Picture *self, const SnapshotFrame *row, const Want *want)
 {
+    const _PyInterpreterFrame *frame = (const _PyInterpreterFrame *)row->frame;
+    if (!reserve(&self->kept, &self->kept_size, self->kept_count + (size_t)want->count, sizeof *self->kept)) {
+        return 0;
+    }
     for (int i = 0; i < want->count; i++) {
-        if (!grow(&self->kept, &self->kept_size, self->kept_count, sizeof *self->kept)) {
-            return 0;
-        }
         int slot = want->slots[i];
-        PyObject *object = slot == GLOBALS ? frame->f_globals : frame->localsplus[slot];
-        if (slot >= CODE_OF(frame)->co_nlocalsplus) {
-            object = bound_to(self, object);
+        PyObject *object = frame->f_globals;
+        if (slot != GLOBALS) {
+            uintptr_t word;
+            memcpy(&word, &frame->localsplus[slot], sizeof word);
+            object = IS_OBJECT(word) ? (PyObject *)(word & ~TAG_BITS) : NULL;
+        }
+        if (slot >= ((const PyCodeObject *)row->code)->co_nlocalsplus) {
+            object = wanted_object(self, object);
         }
         self->kept[self->kept_count++] = Py_XNewRef(object);
-    }
-    return 1;
-}
-
-static int
-take_stack(Picture *self, PyThreadState *state, Py_ssize_t limit)
-{
-    Stack *stack = &self->stacks[self->stack_count++];
-    *stack = (Stack){state->id, state->thread_id, state->native_thread_id, self->row_count, 0};
-    for (_PyInterpreterFrame *frame = FRAME_OF(state); frame != NULL && (Py_ssize_t)stack->count < limit;
-         frame = frame->previous) {
-        if (_PyFrame_IsIncomplete(frame)) {
-            continue;
-        }
-        if (!grow(&self->rows, &self->row_size, self->row_count, sizeof *self->rows)) {
-            return 0;
-        }
-        int offset = _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT);
-        Row *row = &self->rows[self->row_count++];
-        *row = (Row){Py_NewRef((PyObject *)CODE_OF(frame)), offset, (int)self->kept_count};
-        if (self->want_count != 0) {
-            const Want *want = place(self->wants, self->want_size, row->code, offset, stack->count == 0);
-            if (want->code != NULL && !keep(self, frame, want)) {
-                return 0;
-            }
-        }
-        stack->count++;
     }
     return 1;
 }
@@ -171,13 +132,13 @@ take_stack(Picture *self, PyThreadState *state, Py_ssize_t limit)
 static void
 forget(Picture *self)
 {
-    while (self->row_count > 0) {
-        Py_DECREF(self->rows[--self->row_count].code);
+    while (self->held > 0) {
+        Py_DECREF((PyObject *)self->snapshot->frames[--self->held].code);
     }
     while (self->kept_count > 0) {
         Py_XDECREF(self->kept[--self->kept_count]);
     }
-    self->stack_count = 0;
+    self->snapshot->thread_count = self->snapshot->frame_count = 0;
 }
 
 static PyObject *
@@ -188,39 +149,37 @@ picture_clear(Picture *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
-picture_take(Picture *self, PyObject *argument)
+picture_take(Picture *self, PyObject *args)
 {
-    Py_ssize_t limit = PyLong_AsSsize_t(argument);
-    if (limit == -1 && PyErr_Occurred()) {
+    Py_ssize_t limit;
+    int named = 0;
+    if (!PyArg_ParseTuple(args, "n|p:take", &limit, &named)) {
         return NULL;
     }
+    Snapshot *snapshot = self->snapshot;
     forget(self);
-    /* Whoever has the GIL may follow the states: meanwhile new ones come at the head only, and none goes. */
-    for (PyThreadState *state = vmscope_first_state(PyInterpreterState_Get()); state != NULL;
-         state = state->next) {
-        __builtin_prefetch(state->next == NULL ? NULL : FRAME_OF(state->next));
-        if (!grow(&self->stacks, &self->stack_size, self->stack_count, sizeof *self->stacks) ||
-            !take_stack(self, state, limit)) {
-            return PyErr_NoMemory();
+    if (!vmscope_copy_snapshot(snapshot, PyInterpreterState_Get(), limit < 0 ? 0 : (size_t)limit, named, 0) ||
+        !reserve(&self->begins, &self->begin_size, snapshot->frame_count + 1, sizeof *self->begins)) {
+        snapshot->thread_count = snapshot->frame_count = 0;
+        return PyErr_NoMemory();
+    }
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        const SnapshotThread *thread = &snapshot->threads[i];
+        for (size_t j = 0; j < thread->count; j++) {
+            const SnapshotFrame *row = &snapshot->frames[thread->begin + j];
+            Py_INCREF((PyObject *)row->code);
+            self->begins[self->held++] = (uint32_t)self->kept_count;
+            if (self->want_count != 0) {
+                const Want *want = place(self->wants, self->want_size, (PyObject *)row->code, row->offset, j == 0);
+                if (want->code != NULL && !keep(self, row, want)) {
+                    forget(self);
+                    return PyErr_NoMemory();
+                }
+            }
         }
     }
+    self->begins[self->held] = (uint32_t)self->kept_count;
     Py_RETURN_NONE;
-}
-
-/* An array of so many, its pages there; 0 without memory. */
-static int
-reserve(void *array, size_t *size, size_t count, size_t each)
-{
-    if (count > *size) {
-        void *moved = PyMem_RawRealloc(*(void **)array, count * each);
-        if (moved == NULL) {
-            return 0;
-        }
-        memset((char *)moved + *size * each, 0, (count - *size) * each);
-        *(void **)array = moved;
-        *size = count;
-    }
-    return 1;
 }
 
 static PyObject *
@@ -233,14 +192,15 @@ picture_reserve(Picture *self, PyObject *Py_UNUSED(ignored))
         count++;
     }
     Py_BEGIN_ALLOW_THREADS
-    there = reserve(&self->stacks, &self->stack_size, count, sizeof *self->stacks) &&
-            reserve(&self->rows, &self->row_size, count * FRAMES, sizeof *self->rows) &&
+    there = vmscope_reserve_snapshot(self->snapshot, count, count * FRAMES) &&
+            reserve(&self->begins, &self->begin_size, count * FRAMES, sizeof *self->begins) &&
             reserve(&self->kept, &self->kept_size, count * FRAMES, sizeof *self->kept);
-    Py_END_ALLOW_THREADS
-    if (!there) {
-        return PyErr_NoMemory();
+    if (there) {
+        memset(self->begins, 0, self->begin_size * sizeof *self->begins); /* the pages are there */
+        memset(self->kept + self->kept_count, 0, (self->kept_size - self->kept_count) * sizeof *self->kept);
     }
-    Py_RETURN_NONE;
+    Py_END_ALLOW_THREADS
+    return there ? PyLong_FromSize_t(count) : PyErr_NoMemory();
 }
 
 static PyObject *
@@ -278,22 +238,28 @@ picture_want(Picture *self, PyObject *args)
 }
 
 static PyObject *
-picture_places(Picture *self, PyObject *Py_UNUSED(ignored))
+picture_instructions(Picture *self, PyObject *Py_UNUSED(ignored))
 {
+    const Snapshot *snapshot = self->snapshot;
     Want *seen = NULL;
     size_t size = 0, count = 0;
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < self->stack_count; i++) {
-        for (size_t j = 0; list != NULL && j < self->stacks[i].count; j++) {
-            Row *row = &self->rows[self->stacks[i].begin + j];
-            Want *where = wanted(&seen, &size, count, row->code, row->offset, j == 0);
+    for (size_t i = 0; list != NULL && i < snapshot->thread_count; i++) {
+        for (size_t j = 0; list != NULL && j < snapshot->threads[i].count; j++) {
+            size_t at = snapshot->threads[i].begin + j;
+            const SnapshotFrame *row = &snapshot->frames[at];
+            PyObject *code = (PyObject *)row->code;
+            Want *where = at < self->held ? wanted(&seen, &size, count, code, row->offset, j == 0) : NULL;
+            if (at >= self->held) {
+                break; /* it has no code objects */
+            }
             if (where == NULL) {
                 PyErr_NoMemory();
                 Py_CLEAR(list);
             } else if (where->code == NULL) {
-                *where = (Want){.code = row->code, .offset = row->offset, .innermost = j == 0};
+                *where = (Want){.code = code, .offset = row->offset, .innermost = j == 0};
                 count++;
-                PyObject *found = Py_BuildValue("OiO", row->code, row->offset, j == 0 ? Py_True : Py_False);
+                PyObject *found = Py_BuildValue("OiO", code, row->offset, j == 0 ? Py_True : Py_False);
                 if (found == NULL || PyList_Append(list, found) < 0) {
                     Py_CLEAR(list);
                 }
@@ -308,11 +274,13 @@ picture_places(Picture *self, PyObject *Py_UNUSED(ignored))
 static PyObject *
 picture_threads(Picture *self, PyObject *Py_UNUSED(ignored))
 {
-    PyObject *list = PyList_New((Py_ssize_t)self->stack_count);
-    for (size_t i = 0; list != NULL && i < self->stack_count; i++) {
-        const Stack *stack = &self->stacks[self->stack_count - 1 - i]; /* the newest comes first */
-        PyObject *row = Py_BuildValue("KkkO", stack->state, stack->ident, stack->native_id,
-                                      stack->count ? Py_True : Py_False);
+    const Snapshot *snapshot = self->snapshot;
+    PyObject *list = PyList_New((Py_ssize_t)snapshot->thread_count);
+    for (size_t i = 0; list != NULL && i < snapshot->thread_count; i++) {
+        const SnapshotThread *thread = &snapshot->threads[snapshot->thread_count - 1 - i]; /* the newest comes first */
+        PyObject *row = Py_BuildValue("KkkOO", (unsigned long long)thread->state.id, thread->state.ident,
+                                      thread->state.native_id, thread->cut ? Py_True : Py_False,
+                                      thread->lost ? Py_True : Py_False);
         if (row == NULL) {
             Py_CLEAR(list);
         } else {
@@ -322,35 +290,144 @@ picture_threads(Picture *self, PyObject *Py_UNUSED(ignored))
     return list;
 }
 
+static const SnapshotThread *
+thread_at(const Picture *self, Py_ssize_t at)
+{
+    if (at < 0 || (size_t)at >= self->snapshot->thread_count) {
+        PyErr_SetString(PyExc_IndexError, "there is no such thread in the picture");
+        return NULL;
+    }
+    return &self->snapshot->threads[self->snapshot->thread_count - 1 - (size_t)at];
+}
+
 static PyObject *
 picture_frames(Picture *self, PyObject *argument)
 {
     Py_ssize_t at = PyLong_AsSsize_t(argument);
-    if (at == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    if (at < 0 || (size_t)at >= self->stack_count) {
-        PyErr_SetString(PyExc_IndexError, "there is no such thread in the picture");
-        return NULL;
-    }
-    const Stack *stack = &self->stacks[self->stack_count - 1 - (size_t)at];
-    PyObject *list = PyList_New((Py_ssize_t)stack->count);
-    for (size_t i = 0; list != NULL && i < stack->count; i++) {
-        const Row *row = &self->rows[stack->begin + i];
-        int end = row + 1 < self->rows + self->row_count ? row[1].begin : (int)self->kept_count;
-        PyObject *kept = PyTuple_New(end - row->begin);
-        for (int j = 0; kept != NULL && j < end - row->begin; j++) {
-            PyObject *object = self->kept[row->begin + j];
-            PyTuple_SET_ITEM(kept, j, Py_NewRef(object != NULL ? object : Py_None));
-        }
-        PyObject *frame = kept == NULL ? NULL : Py_BuildValue("OiN", row->code, row->offset, kept);
-        if (frame == NULL) {
+    const SnapshotThread *thread = at == -1 && PyErr_Occurred() ? NULL : thread_at(self, at);
+    PyObject *list = thread == NULL ? NULL : PyList_New((Py_ssize_t)thread->count);
+    for (size_t i = 0; list != NULL && i < thread->count; i++) {
+        PyObject *number = PyLong_FromUnsignedLong(self->snapshot->frames[thread->begin + i].place);
+        if (number == NULL) {
             Py_CLEAR(list);
         } else {
-            PyList_SET_ITEM(list, (Py_ssize_t)i, frame);
+            PyList_SET_ITEM(list, (Py_ssize_t)i, number);
         }
     }
     return list;
+}
+
+static PyObject *
+text(const char *bytes)
+{
+    return PyUnicode_DecodeUTF8(bytes, (Py_ssize_t)strlen(bytes), "surrogatepass");
+}
+
+static PyObject *
+picture_places(Picture *self, PyObject *Py_UNUSED(ignored))
+{
+    const Names *names = &self->snapshot->names;
+    PyObject *list = PyList_New((Py_ssize_t)names->place_count);
+    for (size_t i = 0; list != NULL && i < names->place_count; i++) {
+        uint32_t number = (uint32_t)i;
+        PyObject *qualname = text(vmscope_qualname(names, number)), *filename = text(vmscope_filename(names, number));
+        PyObject *row = qualname == NULL || filename == NULL
+                            ? NULL
+                            : Py_BuildValue("OOi", qualname, filename, names->places[i].line);
+        Py_XDECREF(qualname);
+        Py_XDECREF(filename);
+        if (row == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, (Py_ssize_t)i, row);
+        }
+    }
+    return list;
+}
+
+/* One frame with what was kept of it, at this depth of another picture's stack. */
+static PyObject *
+kept_row(Picture *self, size_t at, size_t depth)
+{
+    const SnapshotFrame *frame = &self->snapshot->frames[at];
+    uint32_t begin = self->begins[at], end = self->begins[at + 1];
+    PyObject *kept = PyTuple_New((Py_ssize_t)(end - begin));
+    for (uint32_t i = begin; kept != NULL && i < end; i++) {
+        PyTuple_SET_ITEM(kept, i - begin, Py_NewRef(self->kept[i] != NULL ? self->kept[i] : Py_None));
+    }
+    return kept == NULL ? NULL : Py_BuildValue("nOiN", (Py_ssize_t)depth, (PyObject *)frame->code, frame->offset, kept);
+}
+
+static PyObject *
+picture_kept(Picture *self, PyObject *args)
+{
+    Picture *other;
+    Py_ssize_t at, there;
+    if (!PyArg_ParseTuple(args, "nO!n:kept", &at, Py_TYPE(self), &other, &there)) {
+        return NULL;
+    }
+    const SnapshotThread *own = thread_at(self, at), *its = own == NULL ? NULL : thread_at(other, there);
+    PyObject *list = its == NULL ? NULL : PyList_New(0);
+    if (list == NULL) {
+        return NULL;
+    }
+    size_t i = own->begin + own->count <= self->held ? own->count : 0, j = its->count;
+    while (i > 0 && j > 0) { /* from the outermost frame on */
+        const SnapshotFrame *one = &self->snapshot->frames[own->begin + i - 1];
+        const SnapshotFrame *same = &other->snapshot->frames[its->begin + j - 1];
+        if (one->frame != same->frame || one->code != same->code || one->offset != same->offset) {
+            break;
+        }
+        i--;
+        j--;
+    }
+    for (size_t k = i; list != NULL && j < its->count && k < own->count; k++) {
+        size_t row = own->begin + k;
+        if (k > 0 && self->begins[row] == self->begins[row + 1]) {
+            continue;
+        }
+        PyObject *found = kept_row(self, row, j + (k - i));
+        if (found == NULL || PyList_Append(list, found) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(found);
+    }
+    return list;
+}
+
+static PyObject *
+picture_tasks(Picture *self, PyObject *Py_UNUSED(ignored))
+{
+    if (self->tasks.rows == NULL) {
+        Py_RETURN_NONE;
+    }
+    PyObject *list = PyList_New((Py_ssize_t)self->tasks.count);
+    for (size_t i = 0; list != NULL && i < self->tasks.count; i++) {
+        const Task *task = &self->tasks.rows[i];
+        PyObject *row = Py_BuildValue("lyyL", task->id, task->stat, task->call, (long long)task->cpu);
+        if (row == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, (Py_ssize_t)i, row);
+        }
+    }
+    return list;
+}
+
+/* It owns the snapshot, also where it cannot be made. */
+static PyObject *
+make_picture(PyTypeObject *type, Snapshot *snapshot, PyObject *kinds)
+{
+    Picture *self = (Picture *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        vmscope_free_snapshot(snapshot);
+        return NULL;
+    }
+    self->snapshot = snapshot;
+    if ((self->kinds = kinds != NULL ? Py_NewRef(kinds) : PyTuple_New(0)) == NULL) {
+        Py_CLEAR(self);
+    }
+    return (PyObject *)self;
 }
 
 static PyObject *
@@ -367,11 +444,8 @@ picture_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
             return NULL;
         }
     }
-    Picture *self = (Picture *)type->tp_alloc(type, 0);
-    if (self != NULL && (self->kinds = kinds ? Py_NewRef(kinds) : PyTuple_New(0)) == NULL) {
-        Py_CLEAR(self);
-    }
-    return (PyObject *)self;
+    Snapshot *snapshot = vmscope_new_snapshot();
+    return snapshot == NULL ? PyErr_NoMemory() : make_picture(type, snapshot, kinds);
 }
 
 static void
@@ -383,28 +457,51 @@ picture_dealloc(Picture *self)
         Py_XDECREF(self->wants[i].code);
     }
     PyMem_Free(self->wants);
-    PyMem_RawFree(self->stacks);
-    PyMem_RawFree(self->rows);
+    PyMem_RawFree(self->begins);
     PyMem_RawFree(self->kept);
+    vmscope_free_snapshot(self->snapshot);
+    vmscope_free_tasks(&self->tasks);
     Py_XDECREF(self->kinds);
     type->tp_free(self);
     Py_DECREF(type);
+}
+
+PyObject *
+vmscope_picture_of(PyTypeObject *type, ThreadDump *dump)
+{
+    PyObject *picture = make_picture(type, dump->snapshot, NULL);
+    dump->snapshot = NULL;
+    if (picture != NULL) {
+        ((Picture *)picture)->tasks = dump->tasks;
+        dump->tasks = (Tasks){NULL, 0};
+    }
+    vmscope_free_dump(dump);
+    return picture;
 }
 
 static PyMethodDef picture_methods[] = {
     {"want", (PyCFunction)picture_want, METH_VARARGS,
      "want(code, offset, innermost, slots, /)\n--\n\nKeep these slots of each frame that is there; -1: its globals."},
     {"reserve", (PyCFunction)picture_reserve, METH_NOARGS,
-     "reserve()\n--\n\nMakes room for the threads that there are, without the GIL."},
-    {"take", (PyCFunction)picture_take, METH_O,
-     "take(limit, /)\n--\n\nAll threads, in one go; of each so many frames at most."},
+     "reserve()\n--\n\nMakes room for the threads that there are, without the GIL; for how many."},
+    {"take", (PyCFunction)picture_take, METH_VARARGS,
+     "take(limit, named=False, /)\n--\n\nAll threads, in one go; of each so many frames at most; with the names of all."},
     {"clear", (PyCFunction)picture_clear, METH_NOARGS, "clear()\n--\n\nForgets it, but not what is wanted."},
-    {"places", (PyCFunction)picture_places, METH_NOARGS,
-     "places()\n--\n\n(code, offset, innermost) of all frames, each once."},
+    {"instructions", (PyCFunction)picture_instructions, METH_NOARGS,
+     "instructions()\n--\n\n(code, offset, innermost) of all frames, each once; of a picture that was taken here."},
     {"threads", (PyCFunction)picture_threads, METH_NOARGS,
-     "threads()\n--\n\n(state, ident, native_id, whether it has a frame) of each thread, the oldest first."},
+     "threads()\n--\n\n(state, ident, native_id, cut, lost) of each thread, the oldest first: whether it has more frames, "
+     "and whether they could not be read."},
     {"frames", (PyCFunction)picture_frames, METH_O,
-     "frames(at, /)\n--\n\n(code, offset, what was kept) of one thread, the innermost first."},
+     "frames(at, /)\n--\n\nThe numbers of one thread's frames among the places, the innermost first."},
+    {"places", (PyCFunction)picture_places, METH_NOARGS,
+     "places()\n--\n\n(qualname, filename, line) of all that has been named."},
+    {"kept", (PyCFunction)picture_kept, METH_VARARGS,
+     "kept(at, other, there, /)\n--\n\n(depth, code, offset, what was kept) of those frames of one thread which are the same "
+     "as in another picture, with their depth there: of the innermost, and of those that something was wanted of."},
+    {"tasks", (PyCFunction)picture_tasks, METH_NOARGS,
+     "tasks()\n--\n\n(id, stat, syscall, CPU time in ns) of each native thread as of the same moment, as `read_tasks` has "
+     "them; None: it was taken here."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -426,13 +523,20 @@ static PyType_Spec picture_spec = {
 int
 vmscope_add_picture(PyObject *module)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, &picture_spec, NULL);
-    int result = type == NULL ? -1 : PyModule_AddObjectRef(module, "Picture", type);
-    Py_XDECREF(type);
-    return result;
+    NativeState *state = vmscope_state(module);
+    state->picture = vmscope_add_type(module, &picture_spec, NULL);
+    return state->picture == NULL ? -1 : 0;
 }
 
 #else
+
+PyObject *
+vmscope_picture_of(PyTypeObject *type, ThreadDump *dump)
+{
+    (void)type;
+    vmscope_free_dump(dump);
+    return Py_NewRef(Py_None);
+}
 
 int
 vmscope_add_picture(PyObject *module)

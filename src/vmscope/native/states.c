@@ -3,7 +3,9 @@
  * Nothing here runs Python code, so with the GIL held the threads stand still meanwhile. A state without a frame is one
  * that a native thread keeps for later, or our own sampler's. */
 #define _GNU_SOURCE
-#include "native.h"
+#include "snapshot.h"
+
+#ifdef HAS_STACKS
 
 #include <dlfcn.h>
 #ifdef __linux__
@@ -15,101 +17,73 @@
     state != NULL;                                                                                                     \
     state = vmscope_next_state(state)
 
-/* No collection may begin while the states are walked: it would run the program's finalizers. */
-static int
-stop_collecting(void)
-{
-    return PyGC_Disable();
-}
-
-static void
-go_on_collecting(int collecting)
-{
-    if (collecting) {
-        PyGC_Enable();
-    }
-}
-
-/* A new list of what `describe` makes of each state, or of the one with this number where it is not 0; it gives NULL,
- * without an exception, for one to leave out. */
-static PyObject *
-of_each_state(PyObject *(*describe)(PyThreadState *, Py_ssize_t), Py_ssize_t limit, unsigned long long only)
-{
-    int collecting = stop_collecting();
-    PyObject *list = PyList_New(0);
-    for (EACH_STATE(state)) {
-        if (only != 0 && PyThreadState_GetID(state) != only) {
-            continue;
-        }
-        PyObject *row = list == NULL ? NULL : describe(state, limit);
-        if (row != NULL && PyList_Append(list, row) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(row);
-        if (row == NULL && PyErr_Occurred()) {
-            Py_CLEAR(list);
-            break;
-        }
-    }
-    go_on_collecting(collecting);
-    if (list != NULL && PyList_Reverse(list) < 0) { /* the newest comes first */
-        Py_CLEAR(list);
-    }
-    return list;
-}
-
-static PyObject *
-describe_state(PyThreadState *state, Py_ssize_t limit)
-{
-    (void)limit;
-    PyFrameObject *frame = PyThreadState_GetFrame(state);
-    PyObject *row = Py_BuildValue("KkkN", (unsigned long long)PyThreadState_GetID(state),
-                                  (unsigned long)state->thread_id, (unsigned long)state->native_thread_id,
-                                  PyBool_FromLong(frame != NULL));
-    Py_XDECREF(frame);
-    return row;
-}
-
-/* The frames from the top, `limit` at most; takes the reference to `frame`. */
-static PyObject *
-describe_frames(PyFrameObject *frame, Py_ssize_t limit)
-{
-    PyObject *frames = PyList_New(0);
-    while (frames != NULL && frame != NULL && PyList_GET_SIZE(frames) < limit) {
-        PyObject *row = Py_BuildValue("Ni", PyFrame_GetCode(frame), PyFrame_GetLasti(frame));
-        if (row == NULL || PyList_Append(frames, row) < 0) {
-            Py_CLEAR(frames);
-        }
-        Py_XDECREF(row);
-        PyFrameObject *back = PyFrame_GetBack(frame);
-        Py_DECREF(frame);
-        frame = back;
-    }
-    Py_XDECREF(frame);
-    return frames;
-}
-
-static PyObject *
-describe_stack(PyThreadState *state, Py_ssize_t limit)
-{
-    PyFrameObject *frame = PyThreadState_GetFrame(state);
-    if (frame == NULL) {
-        return NULL;
-    }
-    PyObject *frames = describe_frames(frame, limit);
-    return frames == NULL ? NULL : Py_BuildValue("KN", (unsigned long long)PyThreadState_GetID(state), frames);
-}
-
 static PyObject *
 thread_state(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     return PyLong_FromUnsignedLongLong(PyThreadState_GetID(PyThreadState_Get()));
 }
 
+/* (code, offset) of each frame, the innermost first. */
+static PyObject *
+describe_frames(const SnapshotFrame *frames, size_t count)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *row = Py_BuildValue("Oi", (PyObject *)frames[i].code, frames[i].offset);
+        if (row == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, (Py_ssize_t)i, row);
+        }
+    }
+    return list;
+}
+
+static PyObject *
+describe_state(const Snapshot *snapshot, const SnapshotThread *thread)
+{
+    (void)snapshot;
+    return Py_BuildValue("KkkO", (unsigned long long)thread->state.id, thread->state.ident, thread->state.native_id,
+                         thread->count > 0 ? Py_True : Py_False);
+}
+
+static PyObject *
+describe_stack(const Snapshot *snapshot, const SnapshotThread *thread)
+{
+    PyObject *frames = describe_frames(snapshot->frames + thread->begin, thread->count);
+    return frames == NULL ? NULL : Py_BuildValue("KN", (unsigned long long)thread->state.id, frames);
+}
+
+/* A new list of what `describe` makes of each thread, the oldest first; `framed`: of those that have a frame. No collection
+ * may begin meanwhile: it would run the program's finalizers. */
+static PyObject *
+of_each_thread(PyObject *(*describe)(const Snapshot *, const SnapshotThread *), Py_ssize_t limit, int framed,
+               unsigned long long only)
+{
+    int collecting = PyGC_Disable();
+    Snapshot *snapshot = vmscope_new_snapshot();
+    int taken = snapshot != NULL &&
+                vmscope_copy_snapshot(snapshot, PyInterpreterState_Get(), limit < 0 ? 0 : (size_t)limit, 0, only);
+    PyObject *list = taken ? PyList_New(0) : PyErr_NoMemory();
+    for (size_t i = taken ? snapshot->thread_count : 0; list != NULL && i > 0; i--) { /* the newest comes first */
+        const SnapshotThread *thread = &snapshot->threads[i - 1];
+        PyObject *row = thread->count == 0 && framed ? Py_NewRef(Py_None) : describe(snapshot, thread);
+        if (row == NULL || (row != Py_None && PyList_Append(list, row) < 0)) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(row);
+    }
+    vmscope_free_snapshot(snapshot);
+    if (collecting) {
+        PyGC_Enable();
+    }
+    return list;
+}
+
 static PyObject *
 thread_states(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    return of_each_state(describe_state, 0, 0);
+    return of_each_thread(describe_state, 1, 0, 0);
 }
 
 static PyObject *
@@ -117,7 +91,7 @@ thread_stacks(PyObject *Py_UNUSED(module), PyObject *args)
 {
     Py_ssize_t limit;
     unsigned long long only = 0;
-    return PyArg_ParseTuple(args, "n|K", &limit, &only) ? of_each_state(describe_stack, limit, only) : NULL;
+    return PyArg_ParseTuple(args, "n|K", &limit, &only) ? of_each_thread(describe_stack, limit, 1, only) : NULL;
 }
 
 static PyObject *
@@ -209,11 +183,16 @@ static PyMethodDef functions[] = {
 int
 vmscope_add_states(PyObject *module)
 {
-#ifdef Py_GIL_DISABLED /* other threads may come and go while the states are walked: the twin asks the interpreter */
-    (void)functions;
+    return PyModule_AddFunctions(module, functions);
+}
+
+#else /* other threads may come and go while the states are walked: the twin asks the interpreter */
+
+int
+vmscope_add_states(PyObject *module)
+{
     (void)module;
     return 0;
-#else
-    return PyModule_AddFunctions(module, functions);
-#endif
 }
+
+#endif

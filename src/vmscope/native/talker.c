@@ -46,12 +46,9 @@ take_request(Listener *self, Connection *connection, int64_t now)
     size_t begin, end;
     switch (vmscope_frame(connection->request, connection->length, &version, &begin, &end)) {
     case FRAME_WHOLE:
-        connection->stage = WAITING;
         connection->serial = ++self->serials;
         connection->since = now;
-        pthread_mutex_lock(&self->servant.mutex);
-        vmscope_thread_kick(&self->servant);
-        pthread_mutex_unlock(&self->servant.mutex);
+        vmscope_take_up(self, connection, connection->request + begin, connection->request + end);
         break;
     case FRAME_VERSION:
         vmscope_reply(self, connection, "101\nprotocol versions 1 and 2 are known here\n");
@@ -337,12 +334,13 @@ take_turn(Listener *self)
     int64_t now = vmscope_now(), wait;
     keep_open(self, vmscope_handshake_asked(), now);
     int64_t until_sweep = sweep(self, now); /* not under the mutex: the disk may be frozen */
+    int64_t until_late = vmscope_answer_late(self, now);
     pthread_mutex_lock(&self->mutex);
     find_closed(self);
     expire(self, now);
     nfds_t count = prepare(self, polls, polled, now, &wait);
     pthread_mutex_unlock(&self->mutex);
-    wait = earlier(wait, until_sweep);
+    wait = earlier(wait, earlier(until_sweep, until_late));
 
     struct timespec timeout = {.tv_sec = (time_t)(wait / 1000000000), .tv_nsec = (long)(wait % 1000000000)};
     int ready = ppoll(polls, count, wait == VMSCOPE_FOREVER ? NULL : &timeout, NULL);
@@ -366,6 +364,7 @@ take_turn(Listener *self)
         serve_socket(self, polls[1].revents, now);
     }
     pthread_mutex_unlock(&self->mutex);
+    vmscope_look_at_threads(self);
 }
 
 /* -- from one talker to the next ------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* What the kernel knows of native threads of this process: many at once, without the GIL, which each file of /proc would
  * have to be waited for anew in a busy program. */
 #include "native.h"
+#include "tasks.h"
 
 #ifdef __linux__
 
@@ -10,12 +11,6 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-typedef struct {
-    long id;
-    int64_t cpu; /* ns; -1: it has ended */
-    char stat[512], call[256];
-} Task;
 
 static void
 read_file(long id, const char *name, char *text, size_t size)
@@ -38,6 +33,45 @@ look_at(Task *task)
     read_file(task->id, "stat", task->stat, sizeof task->stat);
     read_file(task->id, "syscall", task->call, sizeof task->call);
     task->cpu = clock_gettime(clock, &time) < 0 ? -1 : (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* The numbers in /proc/self/task, in its order; -1 without memory. */
+static Py_ssize_t
+list_ids(long **ids)
+{
+    Py_ssize_t count = 0, size = 0;
+    DIR *folder = opendir("/proc/self/task");
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        if (count == size) {
+            long *larger = realloc(*ids, (size_t)(size = 2 * size + 64) * sizeof **ids);
+            if (larger == NULL) {
+                closedir(folder);
+                return -1;
+            }
+            *ids = larger;
+        }
+        (*ids)[count] = strtol(entry->d_name, NULL, 10);
+        count += (*ids)[count] != 0; /* not . and .. */
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return count;
+}
+
+int
+vmscope_read_tasks(Tasks *out)
+{
+    long *ids = NULL;
+    Py_ssize_t count = list_ids(&ids);
+    out->rows = count < 0 ? NULL : calloc((size_t)count + 1, sizeof *out->rows);
+    out->count = out->rows == NULL ? 0 : (size_t)count;
+    for (size_t i = 0; i < out->count; i++) {
+        out->rows[i].id = ids[i];
+        look_at(&out->rows[i]);
+    }
+    free(ids);
+    return out->rows != NULL;
 }
 
 static PyObject *
@@ -76,30 +110,6 @@ read_tasks(PyObject *Py_UNUSED(module), PyObject *ids)
 done:
     PyMem_Free(found);
     return list;
-}
-
-/* The numbers in /proc/self/task, in its order; -1 without memory. */
-static Py_ssize_t
-list_ids(long **ids)
-{
-    Py_ssize_t count = 0, size = 0;
-    DIR *folder = opendir("/proc/self/task");
-    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        if (count == size) {
-            long *larger = realloc(*ids, (size_t)(size = 2 * size + 64) * sizeof **ids);
-            if (larger == NULL) {
-                closedir(folder);
-                return -1;
-            }
-            *ids = larger;
-        }
-        (*ids)[count] = strtol(entry->d_name, NULL, 10);
-        count += (*ids)[count] != 0; /* not . and .. */
-    }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return count;
 }
 
 static PyObject *

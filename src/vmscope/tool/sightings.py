@@ -1,8 +1,9 @@
 """All threads as of one moment: what each executes, which locks it is seen to have, which one it waits for.
 
-The moment is short: what to keep of which frame is worked out beforehand from a first look, and what it means is worked
-out afterwards. A lock is seen where a `with` block holds it, where a frame of `threading` is about it, where a call
-names it, and where locks know all of that themselves (locks.py).
+What they execute is as of the request for it, or of the first look here. What to keep of which frame is worked out from
+that look, and looked at in a second one, which counts for the frames that are the same still. A lock is seen where a
+`with` block holds it, where a frame of `threading` is about it, where a call names it, and where locks know all of that
+themselves (locks.py).
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ import time
 from types import FunctionType
 
 from vmscope import native
-from vmscope.tool.frames import below, is_own
+from vmscope.tool.frames import OWN, below, is_own
 from vmscope.tool.waits import Plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import CodeType, FrameType
     from typing import Any
 
-    from vmscope.native import MonitorLock
+    from vmscope.native import MonitorLock, Picture
+
+    Place = tuple[str, str, int]  # qualname, filename, line
+    Kept = list[tuple[int, CodeType, int, tuple[object, ...]]]
 
 LIMIT = 1024  # frames of one thread
 PIECE = 100_000  # ns: so long at most before other threads get their turn
+EACH = 250  # ns: so long a thread takes in a picture, or a little more
 REST = 50e-6  # s: so long that one of them takes it
 PLAIN = ("_thread.lock", "_thread.RLock")
 OWNER = re.compile(r"owner=(\d+) count=(\d+)")  # as an RLock says of itself
@@ -60,16 +65,17 @@ class Wait:
 
 
 class Sighting:
-    """One thread. `frames` are (code, offset), the innermost first, without vmscope's own."""
+    """One thread. Its frames are the innermost first, without vmscope's own."""
 
-    __slots__ = ("beyond", "frames", "has", "ident", "native_id", "own", "state", "waits")
+    __slots__ = ("beyond", "cut", "frames", "has", "ident", "native_id", "own", "state", "waits")
 
-    def __init__(self, state: int, ident: int, native_id: int) -> None:
+    def __init__(self, state: int, ident: int, native_id: int, cut: bool) -> None:
         self.state = state
         self.ident = ident
         self.native_id = native_id
+        self.cut = cut  # there are more
         self.own = ""  # the file that it executes, if that is nothing but vmscope
-        self.frames: list[tuple[CodeType, int]] = []
+        self.frames: list[Place] = []
         self.waits: list[Wait] = []  # if it waits at all, which the code alone does not tell; the innermost first
         self.has: list[tuple[int, object]] = []  # (depth, lock): in `with` blocks
         self.beyond: list[object] = []  # locks that it has and no frame is seen to have taken
@@ -83,13 +89,13 @@ class Sighting:
 
 
 class Turns:
-    """Called often, it lets other threads run when the last time was a while ago."""
+    """Called often, it lets other threads run when the last time was a while ago, or will be in so many ns."""
 
     def __init__(self) -> None:
         self._since = time.perf_counter_ns()
 
-    def __call__(self) -> None:
-        if time.perf_counter_ns() - self._since > PIECE:
+    def __call__(self, coming: int = 0) -> None:
+        if time.perf_counter_ns() - self._since + coming > PIECE:
             self.rest()
 
     def rest(self) -> None:
@@ -97,31 +103,51 @@ class Turns:
         self._since = time.perf_counter_ns()
 
 
-def take(turn: Turns) -> list[Sighting]:
-    """Every thread that has a state here, the oldest first."""
+def take(turn: Turns, asked: Picture | None = None) -> list[Sighting]:
+    """Every thread that has a state here, the oldest first; as it was in the picture that was taken when this was asked
+    for, where there is one."""
+    first = native.Picture()
+    long = first.reserve() * EACH
+    turn(long)
+    first.take(LIMIT, asked is None or any(lost for *_, lost in asked.threads()))
+    turn()
     look = Look()
-    picture = native.Picture(look.kinds)
-    picture.reserve()
-    turn.rest()
-    picture.take(LIMIT)
-    turn.rest()
-    for code, offset, innermost in picture.places():
+    second = native.Picture(look.kinds)
+    second.reserve()
+    for code, offset, innermost in first.instructions():
         turn()
         plan = look.plan(code, offset, innermost)
         if plan.slots:
-            picture.want(code, offset, innermost, plan.slots)
-    picture.clear()
-    turn.rest()
-    picture.take(LIMIT)
-    turn.rest()
+            second.want(code, offset, innermost, plan.slots)
+    turn(long)
+    second.take(LIMIT)
+    turn(long)
+    now = {state: at for at, (state, *_) in enumerate(second.threads())}
+    turn(long)
     found = []
-    for at, (state, ident, native_id, _) in enumerate(picture.threads()):
+    for picture, at, (state, ident, native_id, cut, _) in stacks(asked, first):
         turn()
-        found.append(look.at(Sighting(state, ident, native_id), picture.frames(at)))
-    picture.clear()
-    turn.rest()
+        kept = second.kept(now[state], picture, at) if state in now else []
+        found.append(look.at(Sighting(state, ident, native_id, cut), picture, at, kept))
+    for each in (first, second):
+        each.clear()
+        turn()
     add_noted(found, turn)
     return found
+
+
+def stacks(asked: Picture | None, first: Picture) -> Iterator[tuple[Picture, int, tuple[int, int, int, bool, bool]]]:
+    """Each thread, and where it is in which picture: in the later one if it could not be read for the other."""
+    if asked is None:
+        for at, row in enumerate(first.threads()):
+            yield first, at, row
+        return
+    later = {row[0]: (at, row) for at, row in enumerate(first.threads())}
+    for at, row in enumerate(asked.threads()):
+        if not row[-1]:
+            yield asked, at, row
+        elif row[0] in later:
+            yield first, *later[row[0]]
 
 
 class Look:
@@ -132,27 +158,35 @@ class Look:
         self._roles = roles()
         self._library = {code.co_filename for code, _ in self._roles.values()}
         self._plans: dict[tuple[int, int, bool], Plan] = {}
+        self._places: dict[int, list[Place]] = {}  # of each picture, by its id
 
     def plan(self, code: CodeType, offset: int, innermost: bool) -> Plan:
         plan = Plan(code, offset, innermost, id(code) in self._roles)
         self._plans[id(code), offset, innermost] = plan
         return plan
 
-    def at(self, seen: Sighting, frames: list[tuple[CodeType, int, tuple[object, ...]]]) -> Sighting:
+    def at(self, seen: Sighting, picture: Picture, at: int, kept: Kept) -> Sighting:
+        if id(picture) not in self._places:
+            self._places[id(picture)] = picture.places()
+        places, numbers = self._places[id(picture)], picture.frames(at)
+        values = {depth: (code, offset, slots) for depth, code, offset, slots in kept}
         within = True  # what the frame called is the library's: so it still waits, if it does
-        for at, (code, offset, kept) in enumerate(frames):
-            if is_own(code):
+        for depth, number in enumerate(numbers):
+            place = places[number]
+            if place[1].startswith(OWN):
                 continue
-            depth = len(seen.frames)
-            seen.frames.append((code, offset))
-            plan = self._plans.get((id(code), offset, at == 0))
-            if plan is not None and len(kept) == len(plan.slots):
-                if within:
-                    self._add_wait(seen, depth, code, plan, kept)
-                self._add_has(seen, depth, plan, kept)
-            within = within and code.co_filename in self._library
-        if frames and not seen.frames:
-            seen.own = frames[-1][0].co_filename
+            shown = len(seen.frames)
+            seen.frames.append(place)
+            if depth in values:
+                code, offset, slots = values[depth]
+                plan = self._plans.get((id(code), offset, depth == 0))
+                if plan is not None and len(slots) == len(plan.slots):
+                    if within:
+                        self._add_wait(seen, shown, code, plan, slots)
+                    self._add_has(seen, shown, plan, slots)
+            within = within and place[1] in self._library
+        if numbers and not seen.frames:
+            seen.own = places[numbers[-1]][1]
         return seen
 
     def _add_wait(self, seen: Sighting, at: int, code: CodeType, plan: Plan, kept: tuple[object, ...]) -> None:
@@ -202,8 +236,8 @@ def add_noted(found: list[Sighting], turn: Callable[[], None]) -> None:
 def taken_at(lock: MonitorLock, seen: Sighting, frame: FrameType | None) -> int:
     """The depth of the frame that took it; -1 where that has returned."""
     theirs = (each for each in below(frame) if not is_own(each.f_code))
-    for depth, (each, (code, _)) in enumerate(zip(theirs, seen.frames, strict=False)):
-        if each.f_code is not code:
+    for depth, (each, place) in enumerate(zip(theirs, seen.frames, strict=False)):
+        if (each.f_code.co_qualname, each.f_code.co_filename) != place[:2]:
             break
         if lock.taken_in(each):
             return depth

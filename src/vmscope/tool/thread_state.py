@@ -49,7 +49,9 @@ def state_of(thread: Thread, method: CodeType | None) -> ThreadState:
     if not thread.alive:
         return ThreadState.TERMINATED
     own = thread is threads.current()
-    state = ThreadState.ALIVE | activity([] if own else system_call(thread.native_id), method)
+    state = ThreadState.ALIVE | activity(
+        [] if own else system_call(thread.native_id), method is not None and method is condition_wait()
+    )
     if thread.suspended:
         state |= ThreadState.SUSPENDED
     if thread.interrupted:
@@ -57,8 +59,9 @@ def state_of(thread: Thread, method: CodeType | None) -> ThreadState:
     return state
 
 
-def activity(call: list[str], method: CodeType | None, waits: bool = False) -> ThreadState:
-    """By what `system_call` says, and the code of the innermost frame; `waits`: it is at what may wait for a lock."""
+def activity(call: list[str], notified: bool, waits: bool = False) -> ThreadState:
+    """By what `system_call` says. `notified`: its innermost frame is Condition.wait's; `waits`: it is at what may wait
+    for a lock."""
     if not call or call[0] == "running":
         return ThreadState.RUNNABLE
     if call[0] in _SLEEP:
@@ -69,7 +72,7 @@ def activity(call: list[str], method: CodeType | None, waits: bool = False) -> T
     if address in _OWN_LOCKS or (timeout and not _OWN_LOCKS and not waits):
         return ThreadState.RUNNABLE  # it only waits for its turn
     limit = ThreadState.WAITING_WITH_TIMEOUT if timeout else ThreadState.WAITING_INDEFINITELY
-    if method is not None and method is condition_wait():
+    if notified:
         return ThreadState.WAITING | limit | ThreadState.IN_OBJECT_WAIT
     if timeout:
         return ThreadState.WAITING | limit | ThreadState.PARKED
@@ -85,10 +88,11 @@ def system_call(native_id: int | None) -> list[str]:
         return []
 
 
-def condition_wait() -> object:
+def condition_wait() -> CodeType | None:
     """The code of threading.Condition.wait; None where nobody has imported it."""
     threading = sys.modules.get("threading")
     if threading is None:
         return None
     wait = threading.Condition.wait
-    return getattr(wait, "__wrapped__", wait).__code__
+    code: CodeType = getattr(wait, "__wrapped__", wait).__code__
+    return code
