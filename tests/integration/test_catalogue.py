@@ -178,10 +178,10 @@ def test_every_counter_has_a_check() -> None:
 
 def test_what_a_form_lacks(subject: Subject) -> None:
     missing = {name for name in NAMES if name not in subject.vm.values()}
-    heaps = {name for name in NAMES if FEEDS[name].startswith(("scan:pools.", "scan:malloc."))}
-    heaps.add("python.gc.generation.2.objects")
-    heaps |= {name for name in NAMES if FEEDS[name][1:] in heaps}
-    assert missing == (heaps if subject.implementation == "python" else set())
+    lacking = {name for name in NAMES if FEEDS[name].startswith(("scan:pools.", "scan:malloc."))}
+    lacking |= {"python.gc.generation.2.objects", "python.gil.currentWait"}
+    lacking |= {name for name in NAMES if FEEDS[name][1:] in lacking}
+    assert missing == (lacking if subject.implementation == "python" else set())
     assert subject.ask("vmscope.status().overflow") == 0
 
 
@@ -664,6 +664,39 @@ def gil_waits(subject: Subject, name: str) -> None:
     longest = int(after["python.gil.longestWait"])
     assert 1 <= waits <= int(after["vmscope.sampler.visits"]) - int(before["vmscope.sampler.visits"])
     assert 0.95e9 * interval <= longest <= waited <= passed
+
+
+HOLD = """
+import ctypes
+def keep():
+    return ctypes.PyDLL(None).read(0, ctypes.create_string_buffer(2), 2)
+"""
+
+
+@check("python.gil.currentWait")
+def gil_current_wait(shared: Subject) -> None:
+    """A call in C that keeps the GIL is seen while it lasts, by the counters of whole waits too."""
+    subject = Subject(shared.implementation)  # of its own: the longest wait of that one is to stay short
+    before = subject.settled()
+    subject.do(HOLD)
+    subject.child.send("keep()")
+    names = [f"python.gil.{name}" for name in ("currentWait", "waitTime", "longestWait", "waits")]
+    seen: list[list[int]] = []
+    while not seen or seen[-1][0] < 500_000_000:  # ns
+        values = subject.settled()
+        seen.append([int(values[name]) for name in names])
+    wait, waited, longest, waits = seen[-1]
+    assert sorted(seen) == seen
+    assert waited >= int(before["python.gil.waitTime"]) + wait
+    assert longest >= wait
+    assert waits > int(before["python.gil.waits"])
+    assert subject.child.ask("x") == "2"
+    subject.until(lambda: subject.value("python.gil.currentWait") == 0)
+    after = subject.settled()
+    assert int(after["python.gil.waitTime"]) >= waited
+    assert int(after["python.gil.longestWait"]) >= longest
+    assert subject.child.stop() == 0
+    subject.child.kill()
 
 
 @check("python.gil.contention")

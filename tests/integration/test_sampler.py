@@ -104,3 +104,21 @@ def test_many_threads_are_counted_seldom_and_at_rest_too(implementation: str) ->
         assert len(changes) <= 3, "counted at each visit"
         _until(lambda: shown() == [1, 0, 401])
         assert child.stop() == 0
+
+
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin needs the GIL to tell of anything")
+def test_what_needs_no_gil_is_told_while_a_call_keeps_it() -> None:
+    """The sampler itself waits: the mirror reads in its place."""
+    with Child(python_command(PROGRAM)) as child:
+        child.read_until(b"ready\n")
+        vm = vmscope.vm(child.pid)
+        child.send("sum(__import__('itertools').repeat(1))")  # in C, without an end
+        _until(lambda: int(vm.values()["python.gil.currentWait"]) > 0)
+        seen = set()
+
+        def goes_on() -> bool:
+            seen.add(vm.values()["python.process.cpu.user"])
+            return len(seen) > 3
+
+        _until(goes_on)
+        assert int(vm.values()["python.gil.currentWait"]) > 0

@@ -132,6 +132,7 @@ CATALOGUE: tuple[tuple[str, str, int, str, str, str, str], ...] = (
     ("python.gil.enabled", "gauge", NONE, "visit:gil.enabled", "", "sys._is_gil_enabled", "0 on a free-threaded build that runs without it."),
     ("python.gil.switchInterval", "gauge", TICKS, "visit:gil.interval", "", "sys.getswitchinterval", "How long a thread may keep it while others wait."),
     ("python.gil.waits", "counter", EVENTS, "visit:gil.waits", "", "the sampler's clock", "Times that the sampler waited for half a switch interval or more."),
+    ("python.gil.currentWait", "gauge", TICKS, "visit:gil.waiting", "", "the sampler's clock", "How long it has been waiting for it now, as the mirror has last seen; 0: it does not."),
     ("python.gil.waitTime", "counter", TICKS, "visit:gil.waited", "", "the sampler's clock", "Time that the sampler waited for it."),
     ("python.gil.longestWait", "gauge", TICKS, "visit:gil.longest", "", "the sampler's clock", "The longest of these waits."),
     ("python.gil.contention", "gauge", NONE, "visit:gil.contention", "", "the sampler's clock", "Percent of its time that a busy thread waits for others: an estimate, 0 with one busy thread, 50 with two."),

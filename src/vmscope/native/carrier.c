@@ -222,6 +222,7 @@ static int
 carry(Mirror *self)
 {
     int changed = 0, whole = self->fd < 0 || check_file(self) == 0;
+    vmscope_sampler_show_wait();
     if (whole || !self->direct) { /* a store beyond the end of a mapped file would end the process */
         changed = vmscope_refresh_image(self, self->scratch);
     }

@@ -4,6 +4,7 @@
  * program uses no CPU there is nothing to see, and nothing is read but what a sample before had to put off. */
 #define _GNU_SOURCE
 #include "probe.h"
+#include "stacks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -56,6 +57,7 @@
     X(GIL_WAITS, "gil.waits")                                                                                          \
     X(GIL_WAITED, "gil.waited")                                                                                        \
     X(GIL_LONGEST, "gil.longest")                                                                                      \
+    X(GIL_WAITING, "gil.waiting")                                                                                      \
     X(GIL_CONTENTION, "gil.contention")                                                                                \
     X(MODULES, "modules")                                                                                              \
     X(MODULES_LOADED, "modules.loaded")                                                                                \
@@ -415,6 +417,35 @@ read_interpreter(Sampler *self, PyThreadState *own)
 #endif
 }
 
+/* -- while the sampler waits for the GIL ---------------------------------------------------------- */
+
+/* Who waits, and since when; NULL: nobody. The mirror's thread shows it, and has `use` while it does. */
+static struct {
+    pthread_mutex_t mutex, use; /* `mutex` is held for some instructions only */
+    Sampler *sampler;
+    int64_t since, due; /* due: when what needs no GIL is to be read in its place */
+} waiting = {.mutex = PTHREAD_MUTEX_INITIALIZER, .use = PTHREAD_MUTEX_INITIALIZER};
+
+static void
+set_waiting(Sampler *self, int64_t since)
+{
+    pthread_mutex_lock(&waiting.mutex);
+    waiting.sampler = self;
+    waiting.since = since;
+    waiting.due = since + (self == NULL ? 0 : self->interval);
+    pthread_mutex_unlock(&waiting.mutex);
+}
+
+/* As put_wait will have it in the end, if that were now. */
+static void
+show_wait(Sampler *self, int64_t wait)
+{
+    put(self, GIL_WAITING, wait);
+    put(self, GIL_WAITS, self->waits + (wait > 0 && wait >= self->switch_interval / 2));
+    put(self, GIL_WAITED, self->waited + wait);
+    put(self, GIL_LONGEST, wait > self->longest_wait ? wait : self->longest_wait);
+}
+
 /* Of two threads that want the GIL one waits for a switch interval at least; what is beyond that is the others'. */
 static void
 put_wait(Sampler *self, int64_t wait)
@@ -425,10 +456,40 @@ put_wait(Sampler *self, int64_t wait)
     self->waits += wait >= self->switch_interval / 2;
     self->waited += wait;
     self->longest_wait = wait > self->longest_wait ? wait : self->longest_wait;
-    put(self, GIL_WAITS, self->waits);
-    put(self, GIL_WAITED, self->waited);
-    put(self, GIL_LONGEST, self->longest_wait);
+    show_wait(self, 0);
     put(self, GIL_CONTENTION, self->observed > 0 ? (int64_t)(100 * self->contended / self->observed + 0.5) : 0);
+}
+
+void
+vmscope_sampler_show_wait(void)
+{
+    pthread_mutex_lock(&waiting.use);
+    pthread_mutex_lock(&waiting.mutex);
+    Sampler *self = waiting.sampler;
+    int64_t now = vmscope_now();
+    int due = self != NULL && now >= waiting.due;
+    if (self != NULL) {
+        show_wait(self, now - waiting.since);
+    }
+    if (due) {
+        waiting.due = now + self->interval;
+    }
+    pthread_mutex_unlock(&waiting.mutex);
+    if (due) {
+        read_process(self, &self->thread);
+    }
+    pthread_mutex_unlock(&waiting.use);
+}
+
+/* Whether a thread keeps the GIL; asked while the program uses no CPU: then it is in a call that waits. */
+static int
+is_gil_kept(void)
+{
+#ifdef HAS_STACKS
+    return vmscope_see_gil().holder != 0;
+#else
+    return 0;
+#endif
 }
 
 static void
@@ -440,12 +501,17 @@ visit(Sampler *self)
     }
     atomic_fetch_add(&vmscope_own_states, 1);
     int64_t asked = vmscope_now();
+    set_waiting(self, asked);
     PyEval_RestoreThread(state);
-    int64_t start = vmscope_now();
+    set_waiting(NULL, 0);
+    int64_t start = vmscope_now(); /* after all times that have been shown */
     /* A stop may have come while this waited; its caller has the GIL no more only because it joins. */
-    if (!vmscope_thread_is_stopping(&self->thread) && pthread_mutex_trylock(&self->visiting) == 0) {
+    int reads = !vmscope_thread_is_stopping(&self->thread) && pthread_mutex_trylock(&self->visiting) == 0;
+    if (reads) {
         read_interpreter(self, state);
-        put_wait(self, start - asked);
+    }
+    put_wait(self, start - asked);
+    if (reads) {
         int64_t spent = vmscope_now() - start;
         self->visit_time += spent;
         self->longest_visit = spent > self->longest_visit ? spent : self->longest_visit;
@@ -478,10 +544,11 @@ sampler_body(PyObject *object)
                 self->contended = self->observed = 0;
                 put(self, GIL_CONTENTION, 0);
                 read_owed(self);
-                if (self->crowd_owed && vmscope_now() >= self->crowd_due) {
+                int kept = is_gil_kept();
+                if (kept || (self->crowd_owed && vmscope_now() >= self->crowd_due)) {
                     visit(self);
                 }
-                pause = pause * 2 < idle ? pause * 2 : idle;
+                pause = kept ? self->interval : pause * 2 < idle ? pause * 2 : idle;
             }
         }
     } while (!vmscope_thread_leave(&self->thread));
@@ -585,6 +652,8 @@ static void
 sampler_dealloc(PyObject *object)
 {
     Sampler *self = (Sampler *)object; /* no thread runs: a running one is active, or its sampler leaked */
+    pthread_mutex_lock(&waiting.use);  /* the mirror's may just be showing that one's last wait */
+    pthread_mutex_unlock(&waiting.use);
     for (int i = 0; i < FIELD_COUNT; i++) {
         Py_XDECREF(self->slots[i]);
     }
@@ -672,6 +741,9 @@ static PyType_Spec sampler_spec = {"vmscope.native.Sampler", sizeof(Sampler), 0,
 void
 vmscope_sampler_after_fork(void)
 {
+    pthread_mutex_init(&waiting.mutex, NULL);
+    pthread_mutex_init(&waiting.use, NULL);
+    waiting.sampler = NULL;
     PyThreadState *state = PyThreadState_New(PyInterpreterState_Get());
     if (state != NULL) {
         atomic_fetch_add(&vmscope_own_states, 1);

@@ -64,6 +64,9 @@ extern VMSCOPE_THREAD_LOCAL int vmscope_on_own_thread;
  * A heap dump does not let go of the GIL: so this waits for its end, as the whole program does. (imports.c) */
 int vmscope_is_importing(void);
 
+/* While the sampler waits for the GIL: puts into its counters how long, and what it would read without it (sampler.c). */
+void vmscope_sampler_show_wait(void);
+
 /* Counts threads from one again, in a forked child (sampler.c). */
 void vmscope_sampler_after_fork(void);
 
