@@ -230,6 +230,7 @@ def end():
     child.send("vmscope.status() and end()")
     for call in stepper:
         if call.name.startswith("rename"):
+            assert child.process.stdin is not None
             child.process.stdin.close()
             child.read_until(b"ending\n")
             wait_for(lambda: (tasks / str(child.pid) / "stat").read_text().rpartition(")")[2].split()[0] in "SZ")

@@ -230,7 +230,8 @@ def test_a_dump_is_named_as_seen_from_outside() -> None:
         relative = subprocess.run([*vmscope_cmd, "-gz=1", path], capture_output=True, text=True)
         agent = subprocess.run([*vmscope_cmd[:3], "attach", str(pid), "/tmp/none.so"], capture_output=True, text=True)
         answer(pid=pid, place=place, there=os.path.exists(place), here=os.path.exists("/tmp/a.hprof"),
-               path=path, said=done.stdout + done.stderr, agent=agent.stderr, relative=relative.stdout + relative.stderr)
+               path=path, said=done.stdout + done.stderr, agent=agent.stderr,
+               relative=relative.stdout + relative.stderr)
         end(child)
     """)
     assert told["place"] == f"/proc/{told['pid']}/root/tmp/a.hprof", told["said"]

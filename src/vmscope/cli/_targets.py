@@ -20,7 +20,7 @@ def is_pid(word: str) -> bool:
 
 
 def attachable(command: str, word: str) -> list[int]:
-    """The pids of the VMs that can be asked: of all of them for 0. CommandLineError, NoSuchProcess where there is none."""
+    """The pids of the VMs that can be asked: of all of them for 0. CommandLineError, NoSuchProcess: there is none."""
     if not word or word.startswith("-"):
         raise CommandLineError(f"{command} takes a pid, or the name of a program, not {word!r}", hint=LISTED)
     if is_pid(word) and int(word):
