@@ -267,7 +267,7 @@ vmscope_read_state(uintptr_t interpreter, uintptr_t address, State *out)
 int
 vmscope_is_listed(uintptr_t interpreter, uintptr_t address)
 {
-    uintptr_t previous, next;
+    uintptr_t previous, next = 0;
     return vmscope_load(address + AT_STATE(prev), &previous) &&
            vmscope_load(previous == 0 ? interpreter + THREADS_HEAD : previous + AT_STATE(next), &next) && next == address;
 }
