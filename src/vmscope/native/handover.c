@@ -69,6 +69,28 @@ send_descriptors(int fd, const int *fds, size_t count)
     return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
+/* The descriptors that a message has brought, in whichever of its parts: so many are kept, the others closed. How many there
+ * were. */
+static size_t
+unpack(struct msghdr *message, int *fds, size_t room)
+{
+    size_t count = 0;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL; part = CMSG_NXTHDR(message, part)) {
+        int rights = part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS;
+        size_t found = rights ? (part->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+        for (size_t i = 0; i < found; i++, count++) { /* one more than MAX_IN_FLIGHT where CMSG_SPACE pads */
+            int received;
+            memcpy(&received, CMSG_DATA(part) + i * sizeof received, sizeof received);
+            if (count < room) {
+                fds[count] = received;
+            } else {
+                close(received);
+            }
+        }
+    }
+    return count;
+}
+
 /* Takes a message with so many, and no other. */
 static int
 receive_descriptors(int fd, int *fds, size_t count)
@@ -81,18 +103,12 @@ receive_descriptors(int fd, int *fds, size_t count)
     if (recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0) {
         return 0;
     }
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (head == NULL || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
-        return 0;
-    }
-    const int *received = (const int *)CMSG_DATA(head);
-    size_t found = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int); /* one more than MAX_IN_FLIGHT where CMSG_SPACE pads */
+    size_t found = unpack(&message, fds, count);
     if (found == count && !(message.msg_flags & MSG_CTRUNC)) {
-        memcpy(fds, received, sizeof(int) * count);
         return 1;
     }
-    while (found > 0) {
-        close(received[--found]);
+    for (size_t i = 0; i < found && i < count; i++) {
+        close(fds[i]);
     }
     return 0;
 }
@@ -154,6 +170,9 @@ vmscope_handover_unshare(void)
     if (syscall(SYS_close_range, (unsigned)(kept + 1), ~0U, 2U) == 0) { /* 2: CLOSE_RANGE_UNSHARE */
         if (kept > 0) {
             (void)syscall(SYS_close_range, 0U, (unsigned)kept - 1, 0U);
+        }
+        if (kept >= 0 && !vmscope_owns(&vmscope_handover_end)) { /* the program has closed it meanwhile, and has its own there */
+            close(kept);
         }
         return 1;
     }

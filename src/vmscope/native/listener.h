@@ -101,6 +101,12 @@ typedef struct {
 /* Makes the socket of this process in the calling thread's table; its descriptor, or -1 with errno. */
 int vmscope_open_socket(void);
 
+/* Whether the descriptor is that of a socket that listens, and was made here. */
+int vmscope_is_socket(int fd);
+
+/* 0, or the errno of connecting to the socket that a descriptor is the place of: ECONNREFUSED where nobody listens. */
+int vmscope_connect_to(int place);
+
 /* True where the name is gone, or another's. */
 int vmscope_has_lost_socket(void);
 
@@ -115,7 +121,7 @@ void vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)]);
 /* -- sweep.c: sockets that nobody else knows of any more ------------------------------------------ */
 
 /* Unlinks what killed VMs of this user have left in the folder, unless the thread is told to end. */
-void vmscope_sweep(const char *folder, Thread *self);
+void vmscope_sweep(const char *path, Thread *self);
 
 /* -- connections.c: all of it with the mutex held, on the talker where it closes a descriptor ----- */
 

@@ -60,6 +60,17 @@ vmscope_has_lost_socket(void)
     return !is_named();
 }
 
+int
+vmscope_is_socket(int fd)
+{
+    struct sockaddr_un name = {0};
+    socklen_t size = sizeof name, length = sizeof(int);
+    int listens = 0;
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens &&
+           getsockname(fd, (struct sockaddr *)&name, &size) == 0 && name.sun_family == AF_UNIX &&
+           strncmp(name.sun_path, temporary_name.sun_path, sizeof name.sun_path) == 0;
+}
+
 void
 vmscope_unlink_socket(void)
 {
@@ -69,18 +80,25 @@ vmscope_unlink_socket(void)
     }
 }
 
-/* Whether somebody answers at what the descriptor is. */
-static int
-answers(int place)
+int
+vmscope_connect_to(int place)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     (void)snprintf(name.sun_path, sizeof name.sun_path, "/proc/thread-self/fd/%d", place);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int found = fd >= 0 && (connect(fd, (struct sockaddr *)&name, sizeof name) == 0 || errno == EAGAIN);
+    int error = fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) == 0 ? 0 : errno;
     if (fd >= 0) {
         close(fd);
     }
-    return found;
+    return error;
+}
+
+/* Whether somebody answers at what the descriptor is. */
+static int
+answers(int place)
+{
+    int error = vmscope_connect_to(place);
+    return error == 0 || error == EAGAIN;
 }
 
 /* Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder. What is looked

@@ -419,6 +419,9 @@ take_over(Listener *self)
     if (!vmscope_handover_receive(sockets, collect(self, sockets))) {
         lose(self);
     }
+    if (self->socket.fd >= 0 && !vmscope_is_socket(self->socket.fd)) {
+        lose_socket(self);
+    }
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         Connection *connection = &self->connections[i];
         struct ucred client;
