@@ -415,13 +415,14 @@ def test_root_s_groups_open_no_folder(places: Places) -> None:
         os.close(fd)
 
 
-def test_root_that_cannot_take_them_does_nothing(places: Places, pretend: Pretend) -> None:
-    """In a container without CAP_SETUID: nothing is done with root's own instead."""
+@pytest.mark.parametrize("option", ["--bounding-set=-setuid", "--securebits=+no_setuid_fixup"])
+def test_root_that_cannot_take_them_does_nothing(option: str, places: Places, pretend: Pretend) -> None:
+    """In a container without CAP_SETUID, or where root's capabilities stay: nothing is done with root's own instead."""
     if not shutil.which("setpriv"):
         pytest.skip("needs setpriv")
     target = pretend()
     run = subprocess.run(
-        ["setpriv", "--bounding-set=-setuid", sys.executable, "-m", "vmscope", "cmd", str(target.pid), "VM.version"],
+        ["setpriv", option, sys.executable, "-m", "vmscope", "cmd", str(target.pid), "VM.version"],
         capture_output=True,
         text=True,
         timeout=PATIENCE,

@@ -36,7 +36,6 @@ PUBLIC = (
 READERS = {
     "cli/_java.py": {"/proc/self/environ"},  # the locale that the JDK's tools would print in
     "cli/_table.py": {"NO_COLOR", "TERM", "COLUMNS"},
-    "cli/autostart.py": {"*"},  # handed on to the Python that shows whether it works
     "cli/jstat.py": {"USERPROFILE"},  # Windows: where the user's own views are
     "commands/info.py": {"*"},  # shown to who may attach
     "counters/identity.py": {"PYTHONHASHSEED"},  # what CPython itself has obeyed

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     import ctypes
 
 _ASK = -1  # no user: setfsuid changes nothing, and says who it is
+_CAPABILITIES = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
+# Over files: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, MKNOD; MAC_OVERRIDE
+_LOW, _HIGH = 0x0800001F, 0x1
 
 
 class Rights:
     """Those of a user and its group on files, in a `with` statement. Nothing changes where the user is ours.
 
-    Raises PermissionError where they cannot be had, as without CAP_SETUID.
+    Raises PermissionError where they cannot be had, as without CAP_SETUID, or where root's capabilities over files stay.
     """
 
     __slots__ = ("_gid", "_libc", "_uid")
@@ -37,13 +40,18 @@ class Rights:
             self._libc = ctypes.CDLL(None)
             self._libc.setfsgid(self._gid)
             self._libc.setfsuid(self._uid)  # with the user go root's capabilities over files
-            if (
-                self._libc.setfsuid(_ASK) & 0xFFFFFFFF != self._uid
-                or self._libc.setfsgid(_ASK) & 0xFFFFFFFF != self._gid
-            ):
+            if not self._is_taken(ctypes.c_uint32):
                 self.__exit__()
                 raise PermissionError(f"the rights of user {self._uid} cannot be taken")
         return self
+
+    def _is_taken(self, word: type[ctypes.c_uint32]) -> bool:
+        """Whether this thread is the user on files, and no more: under SECBIT_NO_SETUID_FIXUP capabilities stay."""
+        assert self._libc is not None
+        user, group = (ask(_ASK) & 0xFFFFFFFF for ask in (self._libc.setfsuid, self._libc.setfsgid))
+        found = (word * 6)()  # twice: effective, permitted, inheritable
+        known = self._libc.capget((word * 2)(_CAPABILITIES, 0), found) == 0
+        return (user, group) == (self._uid, self._gid) and known and not (found[0] & _LOW or found[3] & _HIGH)
 
     def __exit__(self, *_: object) -> None:
         libc, self._libc = self._libc, None

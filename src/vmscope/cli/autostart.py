@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope import terminal
+from vmscope import environ, terminal
 from vmscope.errors import CommandLineError, VMScopeError
 
 HELP = """\
@@ -104,7 +104,7 @@ def _switch_on(path: str) -> None:
         raise
     # Whoever starts a Python here may be unable to write what compilation yields, and would do it each time.
     compileall.compile_dir(os.path.dirname(os.path.dirname(__file__)), quiet=2)
-    environment = {name: value for name, value in os.environ.items() if name != "VMSCOPE"}
+    environment = {name: value for name, value in environ.inherited().items() if name != "VMSCOPE"}
     check = subprocess.run([sys.executable, "-c", _CHECK], env=environment, stdin=subprocess.DEVNULL, check=False)
     if check.returncode:
         os.unlink(path)
