@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from struct import pack, unpack_from
+from types import SimpleNamespace
 from typing import Any
 from zlib import crc32
 
-from vmscope.errors import FormatError
+from vmscope.attach.client import Client, Reply
+from vmscope.commands.arguments import Argument, parse, words
+from vmscope.errors import AttachError, CommandError, FormatError
 from vmscope.native import frames as frames_twin
+from vmscope.native import listener as listener_twin
 from vmscope.native import walk as walk_twin
 
 NAMES = ("a", "text", "sun.rt.javaCommand", "java.property.java.vm.name", "sun.os.hrt.ticks", "", "sun.gc.cause")
@@ -63,6 +67,109 @@ def frames(part: Any, data: bytes) -> None:
     assert part.frame(data[:end]) == found
     for cut in {0, 1, begin - 1, begin, (begin + end) // 2, end - 1}:
         assert part.frame(data[:cut])[0] == frames_twin.INCOMPLETE
+
+
+def strings(part: Any, data: bytes) -> None:
+    """A request's strings are what the twin says: a whole request's, else these bytes by either version."""
+    for request in (data, b"1\0%b\0\0\0\0" % data, b"2\0%d\0%b\0" % (len(data) + 1, data)):
+        state, version, begin, end = frames_twin.frame(request)
+        if state == frames_twin.WHOLE:
+            found = part.call(request)
+            twin = listener_twin.Call(None, _CLIENT, version, request[begin : end - 1].split(b"\0"))  # type: ignore[arg-type]
+            for name in ("version", "operation", "options", "arguments"):
+                assert getattr(found, name) == getattr(twin, name)
+
+
+_CLIENT = SimpleNamespace(pid=0, uid=0)
+
+
+class _Pieces:
+    """A connection to a hostile VM: its bytes in pieces, then the end, a reset, or silence."""
+
+    def __init__(self, data: bytes, size: int, end: int) -> None:
+        self._pieces = [data[at : at + size] for at in range(0, len(data), size)]
+        self._end = end
+
+    def recv(self, most: int) -> bytes:
+        if self._pieces:
+            return self._pieces.pop(0)
+        if self._end == 1:
+            raise ConnectionResetError(104, "Connection reset by peer")
+        if self._end == 2:
+            raise TimeoutError
+        return b""
+
+
+_SILENCES = (None, 60.0, -1.0)  # s; the last one: what comes in pieces takes too long
+
+
+def replies(_: object, data: bytes) -> None:
+    """An answer is a status and a body, every byte of which the client gets, or an error of ours."""
+    if len(data) < 2:
+        return
+    how, size, data = data[0], 1 + data[1], data[2:]
+    target: Any = SimpleNamespace(pid=1, alive=bool(how & 1), stopped=bool(how & 2))
+    client = Client(target, None, _SILENCES[how // 4 % 3])  # type: ignore[arg-type]
+    lines: list[bytes] = []
+    limit, failure = 1 + how // 8, None
+    try:
+        pieces: Any = _Pieces(data, size, how // 16 % (2 if client.silence is None else 3))
+        reply = Reply(client, pieces, lines.append if how & 128 else None)
+        status, body = reply.status, b""
+        if how & 64:
+            text = str(reply.failure())
+            assert text
+            assert "\n" not in text
+            return
+        body = reply.read(limit) if how & 8 else b"".join(reply)
+    except AttachError as error:
+        failure = error
+    if failure is not None:
+        assert str(failure)
+        assert failure.pid == 1
+        return
+    head, _newline, rest = data.removeprefix(b"".join(b"#%b\n" % line for line in lines)).partition(b"\n")
+    assert int(head) == status
+    assert body == rest[:limit] if how & 8 else body == rest
+
+
+_TYPES = {
+    "STRING": str,
+    "FILE": str,
+    "BOOLEAN": bool,
+    "INT": int,
+    "JULONG": int,
+    "MEMORY SIZE": int,
+    "NANOTIME": int,
+    "STRING SET": tuple,
+}
+_TABLE = (
+    *(Argument(f"-{kind[0].lower()}{number}", "", kind) for number, kind in enumerate(_TYPES)),
+    Argument("first", "", "FILE", mandatory=True),
+    Argument("second", "", "INT", default="7"),
+    Argument("option", "", "NANOTIME", option=True, default="1s"),
+)
+
+
+def arguments(_: object, data: bytes) -> None:
+    """The arguments of a command are values of their types, or an error that the client is shown."""
+    text = data.decode("utf-8", "surrogateescape")
+    refusal, values = "", {}
+    try:
+        found = list(words(text))
+        assert sum(len(key) + len(value or "") for key, value in found) <= len(text)
+        assert all(key for key, _ in found)
+        values = parse(text, _TABLE)
+    except CommandError as error:
+        refusal = str(error)
+    if refusal:
+        return
+    assert set(values) == {argument.keyword for argument in _TABLE}
+    for argument in _TABLE:
+        value = values[argument.keyword]
+        assert isinstance(value, (_TYPES[argument.type], type(None)))
+        assert argument.type != "INT" or value is None or -(1 << 63) <= int(value) < 1 << 63  # type: ignore[arg-type]
+        assert argument.type not in ("JULONG", "MEMORY SIZE", "NANOTIME") or value is None or int(value) >= 0  # type: ignore[arg-type]
 
 
 _file = os.memfd_create("fuzzed") if hasattr(os, "memfd_create") else -1

@@ -49,6 +49,9 @@ TARGETS = {
         Target("scan", (NATIVE / "scan.c", NATIVE / "walk.c"), 2048),
         Target("frames", (NATIVE / "frames.c",), 600),
         Target("mapping", (NATIVE / "mapping.c",), 64),
+        Target("strings", (NATIVE / "frames.c",), 300),
+        Target("replies", (), 300),
+        Target("arguments", (), 120),
     )
 }
 

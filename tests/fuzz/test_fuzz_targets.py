@@ -12,7 +12,15 @@ import pytest
 from tests.fuzz import fuzzer, twins
 from vmscope import native
 
-EXECUTIONS = {"walk": 50_000, "scan": 2_000, "frames": 10_000, "mapping": 1_000}
+EXECUTIONS = {
+    "walk": 50_000,
+    "scan": 2_000,
+    "frames": 10_000,
+    "mapping": 1_000,
+    "strings": 5_000,
+    "replies": 2_000,
+    "arguments": 5_000,
+}
 
 
 def test_each_target_has_a_small_corpus() -> None:

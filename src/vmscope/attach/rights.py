@@ -21,7 +21,8 @@ _LOW, _HIGH = 0x0800001F, 0x1
 class Rights:
     """Those of a user and its group on files, in a `with` statement. Nothing changes where the user is ours.
 
-    Raises PermissionError where they cannot be had, as without CAP_SETUID, or where root's capabilities over files stay.
+    Raises PermissionError where they cannot be had, as without CAP_SETUID, and where root's capabilities over files
+    stay.
     """
 
     __slots__ = ("_gid", "_libc", "_uid")

@@ -3,4 +3,4 @@
 
 int vmscope_add_frames(PyObject *module);
 
-const Fuzzed fuzzed = {"frames", vmscope_add_frames};
+const Fuzzed fuzzed = {.check = "frames", .add = vmscope_add_frames};

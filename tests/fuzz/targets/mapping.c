@@ -3,4 +3,4 @@
 
 int vmscope_add_mapping(PyObject *module);
 
-const Fuzzed fuzzed = {"mapping", vmscope_add_mapping};
+const Fuzzed fuzzed = {.check = "mapping", .add = vmscope_add_mapping};

@@ -3,4 +3,4 @@
 
 int vmscope_add_scan(PyObject *module);
 
-const Fuzzed fuzzed = {"scan", vmscope_add_scan};
+const Fuzzed fuzzed = {.check = "scan", .add = vmscope_add_scan};
