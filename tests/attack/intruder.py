@@ -39,6 +39,12 @@ def put(kind, path, secret):
     except OSError as error:
         return error.strerror
     return "done"
+def move(path, other):
+    try:
+        os.rename(path, other)
+    except OSError as error:
+        return error.strerror
+    return "done"
 print("ready", flush=True)
 for line in sys.stdin:
     print(eval(line), flush=True)
@@ -55,3 +61,7 @@ class Intruder(Child):
     def put(self, kind: str, path: object, secret: object = "") -> bool:
         """Puts something there, in the place of what is there. False where this user may not."""
         return self.ask(f"put({kind!r}, {str(path)!r}, {str(secret)!r})") == "done"
+
+    def move(self, path: object, other: object) -> bool:
+        """Gives what is there another name. False where this user may not."""
+        return self.ask(f"move({str(path)!r}, {str(other)!r})") == "done"

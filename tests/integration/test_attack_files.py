@@ -64,3 +64,45 @@ def test_a_region_is_saved_over_a_file_of_ones_own(mode: int, implementation: st
     assert path.stat().st_size == 65536
     assert path.stat().st_mode & 0o777 == mode
     assert path.read_bytes().startswith(b"\xca\xfe\xc0\xc0")
+
+
+LOG = """
+import logging, sys, vmscope.commands
+from vmscope.errors import CommandError
+try:
+    vmscope.commands.execute(f"VM.log output={sys.argv[1]} what=all=info", sys.stdout)
+    logging.getLogger("vmscope").info("a record")
+except CommandError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("whose", ["everybody's", "the intruder's"])
+def test_a_log_is_appended_to_nothing_of_others(
+    whose: str, kind: str, intruder: Intruder, shared_folder: Path, secret: Path
+) -> None:
+    folder = shared_folder
+    if whose == "the intruder's":  # where fs.protected_symlinks and its like protect nothing
+        folder = shared_folder / "mine"
+        assert intruder.put("folder", folder)
+    path = folder / "log"
+    if not intruder.put(kind, path, secret):
+        os.link(secret, path)  # fs.protected_hardlinks: what the intruder may not do here
+    run = subprocess.run([sys.executable, "-c", LOG, str(path)], timeout=PATIENCE, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith(f"cannot write the log to {path}: ")
+    assert secret.read_text() == SECRET
+    if kind == "file":
+        assert path.read_text() == ""
+    if kind == "pipe":
+        assert intruder.ask("os.read(kept[-1], 1)") == "b''"
+
+
+def test_a_log_is_appended_to_a_file_of_ones_own(shared_folder: Path) -> None:
+    path = shared_folder / "log"
+    path.write_text("before\n")
+    subprocess.run([sys.executable, "-c", LOG, str(path)], timeout=PATIENCE, check=True)
+    before, record, *_ = path.read_text().splitlines()
+    assert before == "before"
+    assert record.endswith("a record")

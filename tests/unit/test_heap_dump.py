@@ -98,7 +98,7 @@ def test_one_that_comes_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def link(*_: object) -> None:
+    def link(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", link)

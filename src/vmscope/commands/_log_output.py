@@ -6,6 +6,7 @@ import logging
 import os
 
 from vmscope import terminal
+from vmscope.native.save import open_own
 
 STDERR = "stderr"
 
@@ -21,10 +22,10 @@ class LogOutput(logging.Handler):
     """
 
     def __init__(self, name: str) -> None:
-        """OSError where the file cannot be opened."""
+        """OSError where the file cannot be opened, or may be another user's."""
         super().__init__()
         self.setFormatter(logging.Formatter(_FORMAT))
-        self._file = -1 if name == STDERR else os.open(name, _APPEND, 0o666)
+        self._file = -1 if name == STDERR else open_own(name, _APPEND, 0o666)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -34,27 +34,22 @@ def run(
 ) -> Generator[None, None, None]:
     if gz is not None and not 1 <= gz <= 9:
         raise CommandError(f"Compression level out of range (1-9): {gz}")
-    refuse(filename, overwrite)
     begin = time.monotonic()
-    temporary = beside(filename)
     try:
-        fd = create(temporary)
+        draft = Draft(filename, overwrite)
     except OSError as error:
         raise CommandError(f"Unable to create {filename}: {error.strerror}") from error
     try:
-        try:
-            if not all:
-                gc.collect()
-            size = yield from fill(out, fd, filename, gz)
-        finally:
-            os.close(fd)
-        publish(temporary, filename, overwrite)
+        if not all:
+            gc.collect()
+        size = yield from fill(out, draft.fd, filename, gz)
+        draft.publish()
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
         raise CommandError(f"Unable to write {filename}: {error.strerror}; nothing is left of it") from error
     finally:
-        remove(temporary)
+        draft.close()
     out.write(f"Heap dump file created [{size} bytes in {time.monotonic() - begin:.3f} secs]\n")
 
 
@@ -81,29 +76,6 @@ def tell(out: Output, text: str) -> None:
     else:
         out.write(f"{text}\n")
         out.flush()
-
-
-def refuse(filename: str, overwrite: bool) -> None:
-    """CommandError for a name that is not free, or, with `overwrite`, not a file's."""
-    try:
-        found = os.lstat(filename)
-    except OSError:
-        return
-    if not overwrite:
-        raise CommandError(f"Unable to create {filename}: File exists; -overwrite replaces it")
-    if not stat.S_ISREG(found.st_mode):
-        raise CommandError(f"Unable to create {filename}: it is no file, and -overwrite replaces nothing else")
-
-
-def beside(filename: str) -> str:
-    """Under which name a file is written until it is whole."""
-    return f"{filename}.{os.urandom(8).hex()}.partial"
-
-
-def create(temporary: str) -> int:
-    fd = os.open(temporary, NEW, 0o600)
-    os.fchmod(fd, 0o600)  # whatever the umask
-    return fd
 
 
 def compress(out: Output, fd: int, level: int, size: int) -> Generator[None, None, int]:
@@ -149,27 +121,71 @@ def write(fd: int, data: bytearray, offset: int) -> int:
     return len(data)
 
 
-def publish(temporary: str, filename: str, overwrite: bool) -> None:
-    """Gives the whole file its name, which never takes another's away unless that was asked for."""
-    if overwrite:
-        os.replace(temporary, filename)
-        return
-    try:
-        os.link(temporary, filename)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links
-        refuse(filename, False)
-        os.rename(temporary, filename)
-    else:
-        os.unlink(temporary)
+class Draft:
+    """A file that gets its name when it is whole. Until then it stands beside it, under one that nobody can guess.
 
+    The folder is found once: whoever may change its path could have it lead elsewhere between two looks.
+    """
 
-def remove(temporary: str) -> None:
-    try:
-        os.unlink(temporary)
-    except OSError:  # it has its name, or never had one
-        pass
+    __slots__ = ("_folder", "_name", "_overwrite", "_path", "_temporary", "fd")
+
+    def __init__(self, path: str, overwrite: bool = False) -> None:
+        """CommandError for a name that is not free, or, with `overwrite`, not a file's; OSError where it cannot be."""
+        folder, name = os.path.split(path)
+        self._path, self._name, self._overwrite = path, name or ".", overwrite
+        self._temporary = f"{name}.{os.urandom(8).hex()}.partial"
+        self.fd = -1
+        self._folder = os.open(folder or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._refuse()
+            self.fd = os.open(self._temporary, NEW, 0o600, dir_fd=self._folder)
+            os.fchmod(self.fd, 0o600)  # whatever the umask
+        except BaseException:
+            self.close()
+            raise
+
+    def _refuse(self) -> None:
+        try:
+            found = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+        except OSError:
+            return
+        if not self._overwrite:
+            raise CommandError(f"Unable to create {self._path}: File exists; -overwrite replaces it")
+        if not stat.S_ISREG(found.st_mode):
+            raise CommandError(f"Unable to create {self._path}: it is no file, and -overwrite replaces nothing else")
+
+    def publish(self) -> None:
+        """Gives the whole file its name, which never takes another's away unless that was asked for."""
+        self._end()
+        both = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
+        if self._overwrite:
+            os.replace(self._temporary, self._name, **both)
+            return
+        try:
+            os.link(self._temporary, self._name, **both, follow_symlinks=False)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            self._refuse()
+            os.rename(self._temporary, self._name, **both)
+
+    def _end(self) -> None:
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def close(self) -> None:
+        """Takes away what has no name."""
+        folder, self._folder = self._folder, -1
+        try:
+            self._end()
+        finally:
+            if folder >= 0:
+                try:
+                    os.unlink(self._temporary, dir_fd=folder)
+                except OSError:  # it was renamed, or never there
+                    pass
+                os.close(folder)
 
 
 COMMANDS = (

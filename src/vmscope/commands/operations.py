@@ -74,16 +74,16 @@ def inspect_heap(reply: Reply, what: str = "", path: str = "", *_: str) -> None:
         raise CommandError(f"Unable to create {path}: File exists")
     text = io.StringIO()
     registry.invoke("GC.class_histogram", text, all=everything)
-    temporary = heap_dump.beside(path)
     try:
-        fd = heap_dump.create(temporary)
-        with open(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text.getvalue())
-        heap_dump.publish(temporary, path, False)
+        draft = heap_dump.Draft(path)
+        try:
+            with open(draft.fd, "w", encoding="utf-8", errors="backslashreplace", closefd=False) as file:
+                file.write(text.getvalue())
+            draft.publish()
+        finally:
+            draft.close()
     except OSError as error:
         raise CommandError(f"Unable to create {path}: {error.strerror}") from error
-    finally:
-        heap_dump.remove(temporary)
     reply.write(f"Heap inspection file created: {path}\n")
 
 

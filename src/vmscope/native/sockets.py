@@ -112,11 +112,23 @@ def sweep(folder: bytes, is_stopping: Callable[[], object]) -> None:
         if is_stopping():
             return
         pid = _pid_of(name)
-        path = folder + b"/" + name
-        if pid and _is_dead(pid) and (found := _left(path)) and _is_refused(path):
-            again = _left(path)  # once more: a new process of the pid may have come, and have made its own
-            if again == found and _is_dead(pid):
-                remove(path)
+        if pid and _is_dead(pid):
+            _sweep_one(folder + b"/" + name, pid)
+
+
+def _sweep_one(path: bytes, pid: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        found = os.fstat(place)
+        left = _is_left(found) and _connect(place) == errno.ECONNREFUSED
+        # a new process of the pid may have come meanwhile, and have made its own
+        if left and is_named(path, (found.st_dev, found.st_ino)) and _is_dead(pid):
+            remove(path)
+    finally:
+        os.close(place)
 
 
 def _pid_of(name: bytes) -> int:
@@ -136,29 +148,19 @@ def _is_dead(pid: int) -> bool:
     return False
 
 
-def _left(path: bytes) -> tuple[int, int] | None:
-    """Device and inode of a socket of ours that is a minute old."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    ours = stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid() and time() - found.st_mtime >= _LEAST_AGE
-    return (found.st_dev, found.st_ino) if ours else None
+def _is_left(found: os.stat_result) -> bool:
+    """A socket of ours that is a minute old."""
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid() and time() - found.st_mtime >= _LEAST_AGE
 
 
-def _is_refused(path: bytes) -> bool:
-    """Whether nobody listens: a VM of another pid namespace, which shares the folder, would be connected to."""
+def _connect(place: int) -> int:
+    """0, or the errno of connecting to what the descriptor is: ECONNREFUSED where nobody listens."""
     probe = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         probe.setblocking(False)
-        probe.connect(path)
-    except ConnectionRefusedError:
-        return True
-    except OSError:
-        pass
+        return probe.connect_ex(f"/proc/self/fd/{place}")
     finally:
         probe.close()
-    return False
 
 
 def remove(path: bytes) -> None:
@@ -178,17 +180,9 @@ def is_taken(path: bytes) -> bool:
         place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return False
-    probe = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        probe.setblocking(False)
-        if not stat.S_ISSOCK(os.fstat(place).st_mode):
-            return False
-        probe.connect(f"/proc/self/fd/{place}")
-    except BlockingIOError:
-        return True
+        return stat.S_ISSOCK(os.fstat(place).st_mode) and _connect(place) in (0, errno.EAGAIN)
     except OSError:
         return False
     finally:
-        probe.close()
         os.close(place)
-    return True

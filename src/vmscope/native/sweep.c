@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,44 +35,38 @@ is_dead(pid_t pid)
     return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Whether nobody listens: a VM of another pid namespace, which shares the folder, would be connected to. */
+/* A socket of ours that is a minute old. */
 static int
-is_refused(const char *path)
+is_left(const struct stat *found)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof name.sun_path) {
-        return 0;
-    }
-    strcpy(name.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int refused = fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) < 0 && errno == ECONNREFUSED;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return refused;
+    return S_ISSOCK(found->st_mode) && found->st_uid == geteuid() && time(NULL) - found->st_mtime >= LEAST_AGE;
 }
 
+/* Whether the name still is that of what was looked at: a new process of the pid may have come, and have made its own. */
 static int
-is_left(int folder, const char *name, struct stat *found)
+is_still_named(int folder, const char *name, const struct stat *found)
 {
-    return fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(found->st_mode) &&
-           found->st_uid == geteuid() && time(NULL) - found->st_mtime >= LEAST_AGE;
+    struct stat again;
+    return fstatat(folder, name, &again, AT_SYMLINK_NOFOLLOW) == 0 && again.st_dev == found->st_dev &&
+           again.st_ino == found->st_ino;
 }
 
+/* What is connected to is what was looked at, wherever its name leads by then. A VM of another pid namespace, which shares
+ * the folder, answers. */
 static void
-sweep_one(const char *path, int folder, const char *name)
+sweep_one(int folder, const char *name)
 {
-    struct stat found, again;
-    char full[PATH_MAX];
+    struct stat found;
     pid_t pid = pid_of(name);
-    if (pid == 0 || !is_dead(pid) || !is_left(folder, name, &found) ||
-        snprintf(full, sizeof full, "%s/%s", path, name) >= (int)sizeof full || !is_refused(full)) {
+    int place = pid != 0 && is_dead(pid) ? openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (place < 0) {
         return;
     }
-    /* once more: a new process of the pid may have come, and have made its own */
-    if (is_left(folder, name, &again) && again.st_dev == found.st_dev && again.st_ino == found.st_ino && is_dead(pid)) {
+    if (fstat(place, &found) == 0 && is_left(&found) && vmscope_connect_to(place) == ECONNREFUSED &&
+        is_still_named(folder, name, &found) && is_dead(pid)) {
         (void)unlinkat(folder, name, 0);
     }
+    close(place);
 }
 
 void
@@ -85,7 +78,7 @@ vmscope_sweep(const char *path, Thread *self)
     }
     struct dirent *entry;
     for (int i = 0; i < MOST_NAMES && !vmscope_thread_is_stopping(self) && (entry = readdir(folder)) != NULL; i++) {
-        sweep_one(path, dirfd(folder), entry->d_name);
+        sweep_one(dirfd(folder), entry->d_name);
     }
     closedir(folder);
 }

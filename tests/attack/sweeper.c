@@ -1,0 +1,20 @@
+/* A sweep of a folder, begun by a line on standard input: so that a debugger is there from its first system call. */
+#include "socket.c"
+#include "sweep.c"
+
+int
+vmscope_thread_is_stopping(Thread *Py_UNUSED(self))
+{
+    return 0;
+}
+
+int
+main(int count, char **arguments)
+{
+    char line[16];
+    if (count != 2 || write(STDOUT_FILENO, "ready\n", 6) != 6 || read(STDIN_FILENO, line, sizeof line) < 0) {
+        return 1;
+    }
+    vmscope_sweep(arguments[1], NULL);
+    return 0;
+}
