@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from _thread import RLock
+from errno import EIO
 
 from vmscope import __version__, environ, later, native
 from vmscope import flags as vm_flags
@@ -44,6 +45,8 @@ class VirtualMachine:
         self._change: FrameType | None = None  # the call of `_exclusively` that is under way
         self.region: Region | None = None
         self.problems: list[str] = []  # see note_problem
+        self.no_room: DiskFull | None = None  # why there is no file, where the disk is full
+        self._notice: native.lock_mapping | None = None  # of why there is none
         self.unsaved = ""  # why a save that was asked for failed
         self._parents: Region | None = None  # in a forked child, until it makes its own
         self.reason = self.attach_reason = "vmscope.start() was not called"
@@ -308,9 +311,12 @@ class VirtualMachine:
             self.reason = "switched off by -XX:+PerfDisableSharedMem"
             return
         try:
+            self._notice = None
             region.publish(direct=not self.flags.on("PerfDataMirror"))
         except (VMScopeError, OSError, MemoryError) as error:
             self.reason = str(error) or "no memory for the region's file"
+            self.no_room = error.with_traceback(None) if isinstance(error, DiskFull) else None
+            self._post_notice()
             self._log("warning" if isinstance(error, DiskFull) else "debug", "no shared region: %s", self.reason)
             return
         assert region.file is not None
@@ -318,10 +324,21 @@ class VirtualMachine:
             self._log("warning", "%s", note)
         self._log("debug", "region %s: %d bytes, %d in use", region.file.path, region.capacity, region.mirror.used)
 
+    def _post_notice(self) -> None:
+        """`vmscope ps --all` shows the reason, also where /tmp is read-only."""
+        if sys.platform != "win32":
+            from vmscope.wire import notice
+
+            try:
+                with native.Descriptor(os.memfd_create, notice.name(self.reason)) as fd:
+                    self._notice = native.lock_mapping(fd, 1)
+            except OSError:  # no descriptor, or no memory
+                pass
+
     def _start_mirror(self, region: Region) -> None:
         interval = self.flags.number("PerfDataSamplingInterval") * _MS
         try:
-            region.mirror.start(interval or _MIRROR_INTERVAL)
+            region.mirror.start(interval or _MIRROR_INTERVAL, self._lose)
         except OSError as error:
             self.reason = f"no thread can be started to keep the region current: {error.strerror}"
             self._log("debug", "no shared region: %s", self.reason)
@@ -406,6 +423,7 @@ class VirtualMachine:
                 self._unlink(region)
             self.region = None
         self._disarm()
+        self._notice = None
         if sys.platform != "win32":
             termination.leave()
         if "vmscope.instruments" in sys.modules:
@@ -458,17 +476,49 @@ class VirtualMachine:
             try:
                 region = self.region
                 if self.running and region is not None and region.file is not None and self.survived():
-                    region.mirror.stop(_STOP_TIMEOUT)
-                    self._unlink(region)
                     self._stop_listening(last=False, unlink=True)
                     self._listen()
-                    self._publish(region)
-                    self._arm(region)
-                    if region.file is not None:
-                        self._start_mirror(region)
+                    self._renew(region)
                     self._settle()
             finally:
                 self._lock.release()
+
+    def _renew(self, region: Region) -> None:
+        """Another file for the one that is gone."""
+        if region.mirror.stop(_STOP_TIMEOUT):
+            self._unlink(region)
+            self._publish(region)
+            self._arm(region)
+            if region.file is not None:
+                self._start_mirror(region)
+
+    def _lose(self) -> None:
+        """On the mirror's thread, which is to do nothing else: the file is gone, or cut short."""
+        later.without_collection(lambda: later.call(self._publish_again, listens=False))
+
+    def _publish_again(self) -> None:
+        """Silently, as in a forked child. What has taken the file's place is left alone."""
+        if self._lock.acquire(timeout=_LOCK_TIMEOUT):
+            silent, self._silent = self._silent, True
+            try:
+                region = self.region
+                if self.running and self._whole and region is not None and region.file is not None:
+                    self._replace(region, region.file.path)
+            finally:
+                self._silent = silent
+                self._lock.release()
+
+    def _replace(self, region: Region, path: str) -> None:
+        short = region.mirror.error == EIO
+        what = "was cut short" if short else "was removed"
+        if not short and os.path.lexists(path):
+            what = "was removed, and another file stands there: stop() and start() publish this process again"
+        elif not self.flags.on("PerfDataMirror"):
+            what += ", and -XX:-PerfDataMirror keeps to it: stop() and start() publish this process again"
+        else:
+            self._renew(region)
+            what += " by another program: " + (self.reason or "it was made anew")
+        self.note_problem(f"{path} {what}")
 
     def _after_fork(self) -> None:
         """In a forked child: nothing of the parent's is touched; a region of its own follows a moment later."""

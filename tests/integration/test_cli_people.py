@@ -349,3 +349,16 @@ def test_a_reader_that_closes_the_pipe(start_vmscope: StartVMScope) -> None:
         timeout=60,
     )
     assert (done.stdout.split(), done.stderr) == (["COUNTER", "VALUE"], "")
+
+
+def test_what_does_not_work_in_a_vm_is_its_reason(start_vmscope: StartVMScope) -> None:
+    child = start_vmscope(code="from vmscope import runtime\nruntime.VM.note_problem('the agent shop cannot be loaded')")
+    end = time.monotonic() + 30
+    rows: list[dict[str, Any]] = []
+    while not rows or rows[0]["reason"] is None:
+        assert time.monotonic() < end
+        rows = json.loads(run("ps", "--json", str(child.pid)))
+    assert rows[0]["reason"] == "the agent shop cannot be loaded"
+    line = run("ps", str(child.pid)).splitlines()
+    assert line[0].split()[-1] == "REASON"
+    assert line[1].endswith("  the agent shop cannot be loaded")

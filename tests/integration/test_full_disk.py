@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests import sandbox
+from tests.support import Child
 
 NO_ROOM = "mount -t tmpfs -o size=48k tmpfs /tmp\n"
 DIRECTORY = "mkdir -m 755 /tmp/hsperfdata_root\n"
@@ -124,6 +126,41 @@ def test_program_goes_on_in_private_memory_and_is_warned() -> None:
     assert warning.startswith("WARNING vmscope ")
     assert reason in warning
     assert json.loads(after) == {"count": 6, "tree": ["/tmp/hsperfdata_root"]}
+
+
+def test_run_says_so() -> None:
+    """Who starts a program with `vmscope run` is told as a JVM's user is; the program's own output is all the rest."""
+    code = """
+        command = [sys.executable, "-m", "vmscope", "run", "-c", "print(5)"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        output, errors = process.communicate(timeout=60)
+        answer(pid=process.pid, status=process.returncode, output=output, errors=errors)
+    """
+    found = json.loads(sandbox.run(code, mounts=NO_ROOM + DIRECTORY))
+    path = f"/tmp/hsperfdata_root/{found['pid']}"
+    said = f"vmscope: cannot make {path}: No space left on device (free space in /tmp/hsperfdata_root)\n"
+    assert found == {"pid": found["pid"], "status": 0, "output": "5\n", "errors": said}
+
+
+@pytest.mark.parametrize(
+    "mounts", ["mount -t tmpfs -o ro tmpfs /tmp\n", NO_ROOM + DIRECTORY], ids=["read-only", "full"]
+)
+def test_the_reason_is_read_from_outside(mounts: str) -> None:
+    code = "vmscope.start()\nanswer(reason=vmscope.status().reason)\nsys.stdin.read()"
+    command = sandbox.command(code, mounts=mounts)
+    with Child(command) as child:
+        reason = json.loads(child.readline())["reason"]
+        rows = listed("--all")
+        assert [(row["state"], row["main"], row["path"]) for row in rows if row["reason"] == reason] == [
+            ("unpublished", "-c", None)
+        ]
+        assert reason not in [row["reason"] for row in listed()]
+
+
+def listed(*options: str) -> list[dict[str, object]]:
+    command = [sys.executable, "-m", "vmscope", "ps", "--json", *options]
+    found: list[dict[str, object]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return found
 
 
 def test_nothing_is_printed_where_nobody_listens() -> None:

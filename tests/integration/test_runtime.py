@@ -657,12 +657,55 @@ def test_a_file_that_a_tmp_cleaner_removed() -> None:
             file.write(b"somebody else's")
         counter = vmscope.counter("test.count")
         counter.inc()
-        time.sleep(0.05)
+        end = time.monotonic() + 30
+        while not any("another file stands there" in problem for problem in vmscope.status().problems):
+            assert time.monotonic() < end
+            time.sleep(0.01)
         vmscope.stop()
         answer(count=counter.value, there=open(path).read())
         os.unlink(path)
     """
     assert answers(code) == [{"count": 1, "there": "somebody else's"}]
+
+
+@pytest.mark.parametrize(
+    "what", ["os.unlink(path)", "os.truncate(path, 100)", "os.unlink(path); os.fork() or os._exit(0)"]
+)
+def test_a_file_that_is_lost_is_made_anew(what: str) -> None:
+    """Removed or cut short by another program, which the mirror sees, also where it starts after a fork."""
+    code = f"""
+        vmscope.start()
+        path = vmscope.status().path
+        counter = vmscope.counter("test.count")
+        {what}
+        end = time.monotonic() + 30
+        while not any("it was made anew" in problem for problem in vmscope.status().problems):
+            assert time.monotonic() < end, vmscope.status()
+            time.sleep(0.01)
+        counter.add(7)
+        with vmscope.vm("self") as vm:
+            while vm.values()["test.count"] != 7:
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            problem = vm.values()["vmscope.problem"]
+        answer(same=vmscope.status().path == path, size=os.stat(path).st_size, problem=problem.partition(path)[2])
+        vmscope.stop()
+        answer(left=os.path.exists(path))
+    """
+    cause = "cut short" if "truncate" in what else "removed"
+    found = {"same": True, "size": 65536, "problem": f" was {cause} by another program: it was made anew"}
+    assert answers(code) == [found, {"left": False}]
+
+
+def test_a_file_that_is_lost_while_nothing_runs(start_python: StartPython) -> None:
+    """The program sleeps in C: another process finds it again."""
+    code = "import vmscope; vmscope.start(); print(vmscope.status().path, flush=True); input()"
+    child = start_python(code, ready=False)
+    path = Path(child.readline())
+    path.unlink()
+    eventually(path.exists)
+    with vmscope.vm(child.pid) as vm:
+        assert vm.problem == f"{path} was removed by another program: it was made anew"
 
 
 # -- the collector --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from vmscope import reader, terminal
 from vmscope.cli import _options, _table
 from vmscope.cli._table import Column
 from vmscope.errors import CommandLineError, FormatError, ReadTimeout, VMScopeError
-from vmscope.reader.process import process
+from vmscope.reader.process import process, user_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +20,16 @@ usage: vmscope ps [--all] [--json] [--sort=COLUMN] [--watch[=SECONDS]] [PID ...]
 
 Lists the Python and Java VMs that you may read; as root, everybody's, and those in containers.
 
-  --all            also regions whose writer has ended (stale), or lives where it cannot be seen (foreign)
+  --all            also regions whose writer has ended (stale), or lives where it cannot be seen (foreign), and
+                   Python processes that can have none (unpublished), with the REASON
   --json           one JSON array instead of the table
   --sort=COLUMN    by that column (pid, user, kind, version, uptime, threads, rss, cpu, main)
   --watch[=2]      again and again, every so many seconds, until Ctrl-C
 
 USER is the owner of the region's file, UPTIME the process's age, CPU the processor time it has used, RSS its resident
 memory. A star after KIND: the process runs vmscope without its C extension although it could; `implementation_reason`
-of --json says why. A VM whose region cannot be read has dashes, and a REASON behind them.
+of --json says why. A VM whose region cannot be read has dashes, and a REASON behind them; one in which something does
+not work, as an agent that cannot be loaded, has a REASON too.
 
 example:
 $ vmscope ps
@@ -54,7 +56,8 @@ _KEYS = ("pid", "user", "kind", "version", *_LARGEST_FIRST, "main")
 
 
 class Row:
-    """A VM and its process, which a stale region does not have. `reason`: why nothing more is known of the VM."""
+    """A VM and its process, which a stale region does not have. `reason`: why nothing more is known of the VM, or what
+    does not work in it."""
 
     __slots__ = (
         "cpu", "implementation", "implementation_reason", "kind", "main", "path", "pid", "reason", "rss", "state",
@@ -70,10 +73,24 @@ class Row:
         try:
             self.kind, self.version, self.main = vm.kind, vm.version, vm.main
             self.implementation, self.implementation_reason = vm.implementation, vm.implementation_reason
+            self.reason = vm.problem or None
         except (FormatError, ReadTimeout) as error:
             self.reason = str(error)
-        self.path = vm.path
+        self.path: str | None = vm.path
         self.state = vm.state
+        self._set_process(found)
+
+    @classmethod
+    def unpublished(cls, found: Process, reason: str) -> Row:
+        """A process that has no region."""
+        row = cls.__new__(cls)
+        row.pid, row.user, row.main = found.pid, user_name(found.uid), found.program
+        row.kind, row.version, row.implementation, row.implementation_reason = "CPython", "-", "", ""
+        row.path, row.state, row.reason = None, "unpublished", reason
+        row._set_process(found)
+        return row
+
+    def _set_process(self, found: Process | None) -> None:
         self.uptime = None if found is None else found.uptime_seconds
         self.threads = None if found is None else found.threads
         self.rss = None if found is None else found.rss
@@ -152,6 +169,11 @@ def _rows(everything: bool, wanted: list[int]) -> list[Row]:
                 rows.append(Row(vm, _process(vm)))
             except VMScopeError:  # it ends just now
                 continue
+    if everything:
+        from vmscope.reader.unpublished import unpublished
+
+        known = {row.pid for row in rows} | {own}
+        rows += [Row.unpublished(*found) for found in unpublished(known) if not wanted or found[0].pid in wanted]
     return rows
 
 
@@ -175,7 +197,7 @@ def _text(rows: list[Row], screen: _table.Screen, *, with_state: bool) -> str:
         cells = row.cells()
         cells = [*cells[:3], row.state, *cells[3:]] if with_state else cells
         table.append([*cells, row.reason or ""] if with_reason else cells)
-    dim = frozenset(number for number, row in enumerate(rows) if row.state != "live")
+    dim = frozenset(number for number, row in enumerate(rows) if row.state not in ("live", "unpublished"))
     return _table.render(columns, table, screen, dim=dim)
 
 

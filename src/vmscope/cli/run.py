@@ -68,6 +68,10 @@ def main(args: list[str]) -> "Callable[[], int]":
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
     path = _first_path(kind, target, application)
     runtime.start(*options, program=(" ".join([name, *arguments]), _class_path(path)), agents=False)
+    if runtime.VM.no_room is not None:
+        from vmscope import terminal
+
+        terminal.complain(runtime.VM.no_room)
     if runtime.VM.flags.on("FollowChildren"):
         own = runtime.VM.flags.arguments[runtime.VM.flags.own :]
         environ.hand_on(environ.RUN_OPTIONS, flags.join(own))

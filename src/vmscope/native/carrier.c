@@ -167,6 +167,10 @@ check_file(Mirror *self)
         errno = ESTALE;
         return -1;
     }
+    if (status.st_nlink == 0 && self->links != 0) { /* somebody removed it */
+        errno = ENOENT;
+        return -1;
+    }
     if ((size_t)status.st_size < self->capacity) { /* somebody cut it short: it must not grow again */
         errno = EIO;
         return -1;
@@ -223,6 +227,7 @@ carry(Mirror *self)
 {
     int changed = 0, whole = self->fd < 0 || check_file(self) == 0;
     vmscope_sampler_show_wait();
+    self->lost |= !whole;
     if (whole || !self->direct) { /* a store beyond the end of a mapped file would end the process */
         changed = vmscope_refresh_image(self, self->scratch);
     }
@@ -251,14 +256,31 @@ open_file(Mirror *self)
     int fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && fstat(fd, &status) == 0 && is_own_file(self, &status)) {
         self->fd = fd;
+        self->links = status.st_nlink;
         /* Refused where a mapping holds the lock; on overlayfs, which maps the file below, none can. */
         (void)flock(fd, LOCK_EX | LOCK_NB);
         return;
     }
     atomic_store(&self->thread.error, fd < 0 ? errno : ESTALE); /* ESTALE: somebody put another file there */
+    self->lost = self->thread.error == ENOENT || self->thread.error == ESTALE;
     if (fd >= 0) {
         close(fd);
     }
+}
+
+/* Takes the GIL, for once: not where a stop came meanwhile, as of a fork, which the next start makes up for. */
+static void
+tell_loss(Mirror *self)
+{
+    atomic_fetch_add(&vmscope_own_states, 1);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (!vmscope_thread_is_stopping(&self->thread)) {
+        self->told = 1;
+        PyObject *result = PyObject_CallNoArgs(self->on_loss);
+        PyErr_Clear(); /* a host is never troubled */
+        Py_XDECREF(result);
+    }
+    PyGILState_Release(gil);
 }
 
 void
@@ -272,6 +294,9 @@ vmscope_mirror_body(PyObject *mirror)
         do {
             int64_t idle = self->interval > IDLE_INTERVAL ? self->interval : IDLE_INTERVAL;
             pause = carry(self) ? self->interval : pause * 2 < idle ? pause * 2 : idle;
+            if (self->lost && !self->told && self->on_loss != NULL) {
+                tell_loss(self);
+            }
             order = vmscope_thread_wait(&self->thread, pause);
         } while (!order);
         if (order == STOP) {

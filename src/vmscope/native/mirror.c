@@ -95,6 +95,7 @@ mirror_dealloc(PyObject *object)
         munmap(self->image, self->capacity);
     }
     PyMem_RawFree((void *)self->dirty);
+    Py_XDECREF(self->on_loss);
     forget_file(self);
     PyTypeObject *type = Py_TYPE(object);
     type->tp_free(object);
@@ -309,6 +310,7 @@ mirror_set_file(PyObject *object, PyObject *args)
     self->device = (dev_t)device;
     self->inode = (ino_t)inode;
     self->published = used < PROLOGUE_SIZE ? PROLOGUE_SIZE : (uint32_t)used;
+    self->lost = self->told = 0;
     memset(self->prologue, 0, sizeof self->prologue); /* so that the first visit writes it */
     Py_RETURN_NONE;
 }
@@ -367,7 +369,8 @@ mirror_start(PyObject *object, PyObject *args)
 {
     Mirror *self = (Mirror *)object;
     long long interval;
-    if (!PyArg_ParseTuple(args, "L:start", &interval)) {
+    PyObject *on_loss = NULL;
+    if (!PyArg_ParseTuple(args, "L|O:start", &interval, &on_loss)) {
         return NULL;
     }
     if (interval <= 0) {
@@ -375,6 +378,7 @@ mirror_start(PyObject *object, PyObject *args)
         return NULL;
     }
     self->interval = interval;
+    Py_XSETREF(self->on_loss, Py_XNewRef(on_loss));
     if (vmscope_thread_start(&self->thread) < 0) {
         return NULL;
     }
@@ -471,7 +475,9 @@ static PyMethodDef mirror_methods[] = {
     {"set_file", mirror_set_file, METH_VARARGS,
      "set_file(path, device, inode, used): the file that the thread will write; it holds the image's first bytes."},
     {"map_file", mirror_map_file, METH_NOARGS, "Makes the file itself the image, before start(). OSError where that cannot be."},
-    {"start", mirror_start, METH_VARARGS, "start(interval): starts the thread, which makes a visit every so many ns."},
+    {"start", mirror_start, METH_VARARGS,
+     "start(interval[, on_loss]): starts the thread, which makes a visit every so many ns. It calls `on_loss`, once, when\n"
+     "somebody has removed the file or cut it short."},
     {"stop", mirror_stop, METH_VARARGS, "stop(timeout): a last copy, then the end; False if it did not end in time."},
     {"save", mirror_save, METH_O, "Writes the whole image, brought up to date, to a file (OSError)."},
     {NULL},

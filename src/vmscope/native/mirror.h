@@ -55,6 +55,9 @@ typedef struct {
     ino_t inode;
     int fd;
     int direct; /* the image is the file itself, mapped: nothing is written to it */
+    nlink_t links;     /* that the file had when it was opened; a file system may not count them */
+    int lost, told;    /* somebody removed it or cut it short; `on_loss` was called */
+    PyObject *on_loss; /* or NULL */
     uint32_t published;
     unsigned char prologue[PROLOGUE_SIZE];
     uint64_t scratch[TEXT_WORDS], save_scratch[TEXT_WORDS];

@@ -20,6 +20,8 @@ if sys.platform != "win32":
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     Slot = LongSlot | TextSlot | HistogramSlot
     Binding = tuple[Slot, int, int]
 
@@ -59,6 +61,9 @@ class Mirror(Thread):
         self._view: memoryview | None = None
         self._direct = False
         self._interval = 0
+        self._links = 0  # that the file had when it was opened; a file system may not count them
+        self._lost = self._told = False  # somebody removed it or cut it short; `on_loss` was called
+        self._on_loss: Callable[[], object] | None = None
 
     @property
     def used(self) -> int:
@@ -130,6 +135,7 @@ class Mirror(Thread):
         self._path = path
         self._identity = (device, inode)
         self._published = max(used, _PROLOGUE)
+        self._lost = self._told = False
 
     def unlink_file(self) -> None:
         """Takes the name of the file away, where it still is that file."""
@@ -163,11 +169,15 @@ class Mirror(Thread):
         finally:
             os.close(fd)
 
-    def start(self, interval: int, /) -> None:
-        """Starts the thread, which makes a visit every `interval` ns. OSError where it cannot be started."""
+    def start(self, interval: int, on_loss: Callable[[], object] | None = None, /) -> None:
+        """Starts the thread, which makes a visit every `interval` ns. OSError where it cannot be started.
+
+        It calls `on_loss`, once, when somebody has removed the file or cut it short.
+        """
         if interval <= 0:
             raise ValueError("the interval is more than 0 ns")
         self._interval = interval
+        self._on_loss = on_loss
         self._activate()
 
     def stop(self, timeout: int, /) -> bool:
@@ -187,6 +197,9 @@ class Mirror(Thread):
             pause = self._interval
             while True:
                 pause = self._interval if self._carry() else min(pause * 2, max(self._interval, _IDLE_INTERVAL))
+                if self._lost and not self._told and self._on_loss is not None:
+                    self._told = True
+                    self._tell(self._on_loss)
                 order = self._wait(pause)
                 if order == STOP:
                     self._carry()
@@ -196,6 +209,12 @@ class Mirror(Thread):
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
+
+    def _tell(self, on_loss: Callable[[], object]) -> None:
+        try:
+            on_loss()
+        except Exception:
+            pass  # a host is never troubled
 
     def _refresh(self) -> bool:
         changed = False
@@ -250,12 +269,15 @@ class Mirror(Thread):
             fd = os.open(self._path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
             self.error = error.errno or errno.EIO
+            self._lost = self.error == errno.ENOENT
             return
         status = os.fstat(fd)
         if (status.st_dev, status.st_ino) != self._identity:
             self.error = errno.ESTALE
+            self._lost = True
             os.close(fd)
             return
+        self._links = status.st_nlink
         try:
             lock_file(fd)
         except OSError:  # a mapping holds the lock; on overlayfs, which maps the file below, none can
@@ -264,16 +286,22 @@ class Mirror(Thread):
         self._in_file = b""
 
     def _check(self, status: os.stat_result) -> None:
-        """OSError where that is not the file, or not all of it."""
+        """OSError where that is not the file, or not all of it, or it has no name."""
         if (status.st_dev, status.st_ino) != self._identity:
             self._fd = -1  # the program closed the descriptor, and its number is another file's
             raise OSError(errno.ESTALE, "the file's descriptor was closed")
+        if self._links and not status.st_nlink:
+            raise OSError(errno.ENOENT, "the file was removed")
         if status.st_size < len(self.image):
             raise OSError(errno.EIO, "the file was cut short")
 
     def _check_open(self) -> None:
         if self._fd >= 0:
-            self._check(os.fstat(self._fd))
+            try:
+                self._check(os.fstat(self._fd))
+            except OSError:
+                self._lost = True
+                raise
 
     def _write_file(self) -> None:
         if self._fd < 0 and self._view is None:

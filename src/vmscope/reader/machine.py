@@ -25,7 +25,7 @@ OTHER = "other"
 _IDENTITY = (
     *("java.property.java.vm.name", "java.property.java.vm.version", "sun.rt.javaCommand", "java.rt.vmArgs"),
     *("java.rt.vmFlags", "sun.rt.jvmVersion", "java.cls.loadedClasses"),
-    *("vmscope.implementation", "vmscope.implementation.reason"),
+    *("vmscope.implementation", "vmscope.implementation.reason", "vmscope.problem"),
 )
 _LOOKED_AT = (*_IDENTITY, *WITNESSES)
 
@@ -216,6 +216,11 @@ class VM:
     def implementation_reason(self) -> str:
         """Why that is `python` where `c` could be in use; else ""."""
         return self._text("vmscope.implementation.reason")
+
+    @property
+    def problem(self) -> str:
+        """What does not work in a Python process and ended nothing, the last thing of it; "" where all does."""
+        return self._text("vmscope.problem")
 
     @property
     def command_line(self) -> str:

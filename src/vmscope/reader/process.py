@@ -64,6 +64,20 @@ class Process:
         self.stack_start = int(fields[25])
 
     @property
+    def program(self) -> str:
+        """What a Python runs, by its command line: a script's name, a module's, or `-c`; else the process's name."""
+        try:
+            words = [os.fsdecode(word) for word in read_file(f"/proc/{self.pid}/cmdline", _CHUNK).split(b"\0")]
+        except OSError:
+            return self.name
+        for position, word in enumerate(words[1:]):
+            if words[position] == "-m" or word == "-c":
+                return word
+            if word and not word.startswith("-"):
+                return os.path.basename(word).removesuffix(".py")
+        return self.name
+
+    @property
     def alive(self) -> bool:
         """False for a zombie: it has ended, and nobody has waited for it."""
         return self.state not in _ENDED
