@@ -352,7 +352,9 @@ def test_a_reader_that_closes_the_pipe(start_vmscope: StartVMScope) -> None:
 
 
 def test_what_does_not_work_in_a_vm_is_its_reason(start_vmscope: StartVMScope) -> None:
-    child = start_vmscope(code="from vmscope import runtime\nruntime.VM.note_problem('the agent shop cannot be loaded')")
+    child = start_vmscope(
+        code="from vmscope import runtime\nruntime.VM.note_problem('the agent shop cannot be loaded')"
+    )
     end = time.monotonic() + 30
     rows: list[dict[str, Any]] = []
     while not rows or rows[0]["reason"] is None:

@@ -8,12 +8,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 import vmscope
 from tests import corpus
-from tests.conftest import StartVMScope
+from tests.conftest import StartPython, StartVMScope
 from tests.published import cpython, publish, region
 from vmscope.errors import FormatError, NoRegion, NoSuchProcess, StaleRegion
 from vmscope.reader import VM, Candidate, attachment, vms
@@ -288,3 +289,33 @@ def test_closing_leaves_nothing(tmp_path: Path) -> None:
             found.close()
             del found  # closing one's own does nothing: it goes with its last reference
     assert held() == before
+
+
+@pytest.mark.parametrize("option", ["-XX:+PerfDisableSharedMem", "removed"])
+def test_this_process_without_a_file_is_read_in_its_memory(option: str, start_python: StartPython) -> None:
+    code = f"""
+        import os, vmscope, vmscope.runtime
+        from vmscope.reader.sampler import Sampler
+        counter = vmscope.counter("test.count")
+        try:
+            vmscope.vm(0)
+        except vmscope.VMScopeError as error:
+            print(error)
+        if {option!r} == "removed":
+            vmscope.start("-XX:PerfDataSamplingInterval=60000")
+            vmscope.runtime.VM._unlink(vmscope.runtime.VM.region)
+        else:
+            vmscope.start({option!r})
+        for target in (0, "self", os.getpid(), str(os.getpid())):
+            counter.inc()
+            with vmscope.vm(target) as vm:
+                counter.inc()
+                sampler = Sampler([vm])
+                sampled = sampler.sample()[list(sampler.names(0)).index("test.count")]
+                print(vm.values()["test.count"], vm.counters["test.count"].value, sampled, vm.state, vm.kind,
+                      vm.pid == os.getpid(), vm.path == "", vm.alive)
+    """
+    child = start_python(dedent(code), ready=False)
+    assert "publishes no region" in child.readline()
+    for count in (2, 4, 6, 8):
+        assert child.readline() == f"{count} {count} {count} live CPython True True True"

@@ -76,6 +76,7 @@ def user_name(uid: int) -> str:
     try:
         name = pwd.getpwuid(uid).pw_name
     except KeyError:
+        _check_descriptors(uid)
         raise RegionFileError(
             f"no passwd entry was found for user id {uid}, so its region directory has no name",
             hint=f"add a user with the id {uid} to /etc/passwd",
@@ -86,6 +87,16 @@ def user_name(uid: int) -> str:
             hint="give the user another name in /etc/passwd",
         )
     return name
+
+
+def _check_descriptors(uid: int) -> None:
+    """Where none is left, nothing can be looked up: RegionFileError. `pwd` takes that for a user who is not there."""
+    try:
+        native.Descriptor(os.open, "/", _OPEN).close()
+    except OSError as error:
+        raise RegionFileError(
+            f"the user id {uid} cannot be looked up: {error.strerror}", hint="raise the limit of descriptors: ulimit -n"
+        ) from error
 
 
 def _check(fd: int, path: str, uid: int) -> None:

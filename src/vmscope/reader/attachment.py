@@ -19,6 +19,7 @@ from vmscope.errors import (
     VMScopeError,
 )
 from vmscope.reader.discovery import PREFIX, TMP, Candidate, folders, tmp_identity, user_directories
+from vmscope.reader.own import own_memory
 from vmscope.reader.ownership import may_be_of
 from vmscope.reader.process import PAGE_SIZE, PID_MAX, exists, namespace_pids
 
@@ -42,7 +43,7 @@ LOOK_CLOSER = "vmscope ps lists the VMs that can be read"
 
 
 class Attachment:
-    """An open region: `mapping` reads it, `found` is the file's stat, `path` its name.
+    """An open region: `mapping` reads it, `found` is the file's stat, `path` its name; "" for this process's memory.
 
     `pid` is the writer's in our namespace, `nspid` in its own; both are None for a `file:`. `own`: this process's.
     """
@@ -69,7 +70,8 @@ class Attachment:
 def attach(
     target: int | str, mode: str = "r", user: str | None = None, size: int | None = None, tmp: str = TMP
 ) -> Attachment:
-    """Opens the region of a pid, of this process (0 or "self"), or of a file ("file:PATH").
+    """Opens the region of a pid, of this process (0 or "self"), or of a file ("file:PATH"). This process's is read in
+    its memory where it has no file.
 
     Only mode "r" works, but for the own region, where the mode is not looked at. `user` names the directory;
     without it, it is searched for. A `size` that is given is taken as it is.
@@ -83,11 +85,22 @@ def attach(
     pid = pid_of(target)
     own = os.getpid()
     if pid in (0, own):
-        return open_candidate(_locate(own, user, tmp), size)
+        return _attach_own(own, user, size, tmp)
     _check_mode(mode)
     if not exists(pid):
         raise NoSuchProcess(f"Process not found: there is no process {pid}", pid=pid, hint=LOOK_CLOSER)
     return open_candidate(_locate(pid, user, tmp), size)
+
+
+def _attach_own(pid: int, user: str | None, size: int | None, tmp: str) -> Attachment:
+    """The file, as others see it; the memory where there is none."""
+    try:
+        return open_candidate(_locate(pid, user, tmp), size)
+    except VMScopeError:
+        memory = None if sys.platform == "win32" or user or size else own_memory()
+        if memory is None:
+            raise
+        return Attachment("", os.stat("/proc/self"), memory, pid, namespace_pids(pid)[-1], "")
 
 
 def _check_mode(mode: str) -> None:

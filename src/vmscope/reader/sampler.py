@@ -6,6 +6,7 @@ import sys
 
 from vmscope import native
 from vmscope.errors import VMScopeError
+from vmscope.reader.own import gather_all
 from vmscope.reader.structure import swap, words
 
 TYPE_CHECKING = False
@@ -44,8 +45,8 @@ class Sampler:
     def sample(self) -> memoryview:
         """Reads every number once. The buffer is overwritten by the next sample, but for a new layout."""
         while True:
-            lost = native.Mapping.gather_all(self._jobs, self._buffer)
-            lost += native.Mapping.gather_all(self._watching, self._watch)
+            lost = self._gather(self._jobs, self._buffer)
+            lost += self._gather(self._watching, self._watch)
             if not lost and self._watch == self._known:
                 break
             for position in sorted(set(lost), reverse=True):
@@ -80,6 +81,7 @@ class Sampler:
             total += len(offsets)
         self._buffer = words("q", [0] * total)
         self._watching = [(mapping, _WATCHED) for mapping, _ in self._jobs]
+        self._gather = gather_all(mapping for mapping, _ in self._jobs)
         self._known = words("q", [0] * len(_WATCHED) * len(self.vms))
         self._watch = words("q", [0] * len(self._known))
-        native.Mapping.gather_all(self._watching, self._known)
+        self._gather(self._watching, self._known)
