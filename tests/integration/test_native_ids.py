@@ -89,3 +89,79 @@ def test_eight_threads_are_given_the_same_ids(tmp_path: Path) -> None:
     run = agent.python("import goods", env={"PYTHONPATH": str(tmp_path)}, before=("-Xcheck:jni",))
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout == f"ids: {2 * ASKERS * NAMES} {2 * NAMES} 1 1000\n"
+
+
+SHOP = """
+class Shop:
+    def __init__(self): self.sold = 0
+    def sell(self, count): return count
+    @staticmethod
+    def close(hour): return hour
+class Stall(Shop):
+    pass
+def run():
+    stall = Stall()
+    stall.sell(1)
+    Shop.close(2)
+"""
+SAME = r"""
+static const char *const names[] = {"<init>", "sell", "close"}, *const types[] = {"()V", "(I)I", "(I)I"};
+static jmethodID asked[3];
+static int entered, framed, listed, inherited;
+
+static void JNICALL entry(jvmtiEnv *jvmti, JNIEnv *jni UNUSED, jthread thread, jmethodID method) {
+    for (int i = 0; i < 3; i++) {
+        if (method == asked[i]) {
+            jvmtiFrameInfo frame;
+            jint count;
+            entered |= 1 << i;
+            (*jvmti)->GetStackTrace(jvmti, thread, 0, 1, &frame, &count);
+            framed |= (count == 1 && frame.method == asked[i]) << i;
+        }
+    }
+}
+
+static void JNICALL death(jvmtiEnv *jvmti, JNIEnv *jni) {
+    jclass shop = (*jni)->FindClass(jni, "goods/Shop"), stall = (*jni)->FindClass(jni, "goods/Stall");
+    for (int i = 0; i < 3; i++) {
+        asked[i] = i == 2 ? (*jni)->GetStaticMethodID(jni, shop, names[i], types[i])
+                          : (*jni)->GetMethodID(jni, shop, names[i], types[i]);
+    }
+    inherited = (*jni)->GetMethodID(jni, stall, "sell", "(I)I") == asked[1];
+    jint count;
+    jmethodID *methods;
+    (*jvmti)->GetClassMethods(jvmti, shop, &count, &methods);
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < 3; j++) {
+            listed |= (methods[i] == asked[j]) << j;
+        }
+    }
+    jclass module = (*jni)->FindClass(jni, "goods");
+    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_METHOD_ENTRY, NULL);
+    (*jni)->CallStaticVoidMethod(jni, module, (*jni)->GetStaticMethodID(jni, module, "run", "()V"));
+    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_METHOD_ENTRY, NULL);
+    SAY("same", entered, framed, listed, inherited);
+    /* Called with other types it is another one's id, and calls with the first one's go on. */
+    jmethodID other = (*jni)->GetMethodID(jni, shop, "sell", "(D)D");
+    jobject object = (*jni)->NewObject(jni, shop, asked[0]);
+    SAY("calls", other != asked[1], (*jni)->CallIntMethod(jni, object, asked[1], 7),
+        (*jni)->CallDoubleMethod(jni, object, other, 1.5) == 1.5);
+}
+
+static int begin(char *options UNUSED) {
+    jvmtiEventCallbacks callbacks = {.VMDeath = death, .MethodEntry = entry};
+    jvmtiCapabilities wanted = {.can_generate_method_entry_events = 1};
+    (*ti)->AddCapabilities(ti, &wanted);
+    (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
+    return (*ti)->SetEventNotificationMode(ti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL);
+}
+"""
+
+
+def test_a_method_has_one_id(tmp_path: Path) -> None:
+    """Asked for by name, with an event, in a frame, in a list."""
+    (tmp_path / "goods.py").write_text(SHOP)
+    agent = build(SAME, tmp_path)
+    run = agent.python("import goods", env={"PYTHONPATH": str(tmp_path)}, before=("-Xcheck:jni",))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == "same: 7 7 7 1\ncalls: 1 7 1\n"

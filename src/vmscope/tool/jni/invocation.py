@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from vmscope.tool.anatomy import Method
     from vmscope.tool.jni.machine import Machine
 
     Klass = type | ModuleType
@@ -44,10 +45,19 @@ class Invocation(Group):
         key = id(target.owner), called, written, static
         known = self._ids.get(key)
         if known is None:
-            number = self.jni.method_id(method) if target.canonical else self.jni.new_method_id(method)
-            self._targets[number] = target  # before another thread can be given it
-            known = self._ids.setdefault(key, (number, target))
+            known = self._ids.setdefault(key, (self._number(method, target), target))
         return known[0]
+
+    def _number(self, method: Method, target: Target) -> int:
+        """The method's one id, which events and frames have too. Another one only for what it cannot mean as well: calls
+        with arguments of other types, or as other than the first one took it for."""
+        if target.is_of(method):
+            number = self.jni.method_id(method)
+            if self._targets.setdefault(number, target).is_like(target):
+                return number
+        number = self.jni.new_method_id(method)
+        self._targets[number] = target  # before another thread can be given it
+        return number
 
     def target(self, method: int) -> Target:
         """What an id means. One that came with an event is what its code is the code of."""

@@ -35,6 +35,21 @@ class Target:
         self.canonical: CodeType | None = None  # called with all its parameters, in the order of their slots
         self.java: Callable[..., object] | None = None
 
+    def is_of(self, method: Method) -> bool:
+        """Whether it is the method itself: a derived class's constructor may be its base's `__init__`."""
+        if self.java is not None or not anatomy.is_a(self.owner, type):
+            return self.java is None
+        name = "__init__" if self.name == CONSTRUCTOR else self.name
+        return name in anatomy.namespace(self.owner) and method is not object.__init__
+
+    def is_like(self, other: Target) -> bool:
+        """Whether a call of one is a call of the other."""
+        return (
+            self.owner is other.owner
+            and self.canonical is other.canonical
+            and (self.name, self.letters, self.static) == (other.name, other.letters, other.static)
+        )
+
     def call(self, function: Callable[..., object], arguments: list[object]) -> object:
         if self.canonical is None:
             return function(*arguments)
