@@ -95,6 +95,9 @@ class Flags:
         self.own = 0  # where in `arguments` those begin that the environment does not give
         self.inherited = 0  # how many of these the environment names; they come first
 
+    def __repr__(self) -> str:
+        return f"<vmscope.flags.Flags {' '.join(self.arguments) or 'without options'}>"
+
     def values(self) -> dict[str, Value]:
         """Every flag's value by its name."""
         return dict(self._values)

@@ -12,6 +12,7 @@ from vmscope.terminal import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Protocol
 
     from vmscope.flags import Flags
@@ -68,7 +69,23 @@ class Status:
             self.reason = "a fatal signal took the file away, and the program went on: stop() and start() again"
 
     def __repr__(self) -> str:
-        return " ".join(["<vmscope.Status", *(f"{name}={getattr(self, name)!r}" for name in self.__slots__)]) + ">"
+        """As a prompt shows it, a line for each thing."""
+        lines = [f"  {name:<16}{printable(text)}" for name, text in self._lines()]
+        return "\n".join([f"<vmscope.Status: {'running' if self.running else 'not running'}", *lines]) + ">"
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        used = f"{self.used:,} of {self.capacity:,} bytes used"
+        lost = f", {self.overflow:,} bytes did not fit" if self.overflow else ""
+        yield "region", f"{self.path or f'no file: {self.reason}'}" + (f" ({used}{lost})" if self.capacity else "")
+        yield "socket", self.attach_path or f"none: {self.attach_reason}"
+        yield "options", " ".join(self.flags.arguments) or "none"
+        yield "implementation", ": ".join(filter(None, (self.implementation, self.implementation_reason)))
+        if self.path:
+            yield "after a crash", "the file goes" if self.fatal_path else "the file stays"
+        if self.agent_errors:
+            yield "agents", f"their code has raised {self.agent_errors:,} times"
+        for problem in self.problems:
+            yield "problem", problem
 
 
 def _problems(vm: VirtualMachine) -> tuple[str, ...]:

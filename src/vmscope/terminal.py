@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from errno import EBADF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _MARKS = 4  # combining marks on one character; a pile of them covers the lines 
 _FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 
 _STDERR = 2
+_PIECE = 1 << 14  # what is written at once: a part of what a pipe holds
 
 
 def printable(text: str) -> str:
@@ -120,13 +122,34 @@ def cut(text: str, width: int) -> str:
     return text[:end] + "…"
 
 
+def fold(text: str, *, indent: int = 0) -> str:
+    """A line of help as lines that fit a terminal of 80 columns."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        if len(line) + len(word) > 80:
+            lines.append(line.rstrip())
+            line = " " * indent
+        line += f"{word} "
+    return "\n".join([*lines, line.rstrip()])
+
+
+class OutputError(OSError):
+    """Standard output cannot be written: it is closed, nobody reads it any more, or the disk is full."""
+
+
 class Stream:
-    """Standard output or standard error, whatever stands there now; a program may have none."""
+    """Standard output or standard error, whatever stands there now.
 
-    __slots__ = ("_name",)
+    What cannot be written to standard output raises OutputError; of standard error there is nobody to tell. `taken`:
+    some of it has been written, and so a reader that has gone had what he wanted.
+    """
 
-    def __init__(self, name: str) -> None:
+    __slots__ = ("_name", "_vital", "taken")
+
+    def __init__(self, name: str, *, vital: bool) -> None:
         self._name = name
+        self._vital = vital
+        self.taken = False
 
     @property
     def _file(self) -> TextIO | None:
@@ -144,28 +167,49 @@ class Stream:
     def put(self, text: str) -> None:
         """Text that the rule has been applied to, with control sequences of our own in it."""
         file = self._file
-        if file is None:
+        if file is None:  # the descriptor was closed when Python started
+            self._failed(OSError(EBADF, "it is closed"))
             return
         if not text.isascii():
             charset = getattr(file, "encoding", None) or "utf-8"
             text = text.encode(charset, "backslashreplace").decode(charset)
-        file.write(text)
+        try:
+            for start in range(0, len(text), _PIECE):
+                file.write(text[start : start + _PIECE])
+                file.flush()
+                self.taken = True
+        except OSError as error:
+            self._failed(error)
 
     def pass_on(self, data: bytes) -> None:
         """Bytes as they are, at once: what is made for scripts."""
         file = self._file
-        if file is not None:
+        if file is None:
+            self._failed(OSError(EBADF, "it is closed"))
+            return
+        try:
             file.flush()
-            file.buffer.write(data)
-            file.buffer.flush()
+            for start in range(0, len(data), _PIECE):
+                file.buffer.write(data[start : start + _PIECE])
+                file.buffer.flush()
+                self.taken = True
+        except OSError as error:
+            self._failed(error)
 
     def flush(self) -> None:
         file = self._file
         if file is not None:
-            file.flush()
+            try:
+                file.flush()
+            except OSError as error:
+                self._failed(error)
+
+    def _failed(self, error: OSError) -> None:
+        if self._vital:
+            raise OutputError(error.errno, error.strerror) from error
 
 
-OUT, ERR = Stream("stdout"), Stream("stderr")
+OUT, ERR = Stream("stdout", vital=True), Stream("stderr", vital=False)
 
 
 def complain(error: VMScopeError) -> None:

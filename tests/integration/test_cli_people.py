@@ -81,7 +81,7 @@ def rows(*arguments: str) -> dict[int, dict[str, Any]]:
 def test_ps_lists_python_and_java(start_vmscope: StartVMScope, jvm: JVM) -> None:
     child = start_vmscope(code="vmscope.counter('ps.test')")
     lines = run("ps", str(child.pid), str(jvm.pid)).splitlines()
-    assert lines[0].split() == ["PID", "USER", "KIND", "VERSION", "UPTIME", "THREADS", "RSS", "CPU", "MAIN"]
+    assert lines[0].split() == ["PID", "USER", "KIND", "VERSION", "UPTIME", "THR", "RSS", "CPU%", "MAIN"]
     by_pid = {int(line.split()[0]): line.split() for line in lines[1:]}
     assert sorted(by_pid) == sorted([child.pid, jvm.pid])
     assert by_pid[child.pid][2].rstrip("*") == "CPython"
@@ -198,7 +198,7 @@ def test_stat_of_python(start_vmscope: StartVMScope) -> None:
     assert 0 <= line["gc_share"] < 1
     assert line["threads"] >= 1
     header, values = (text.split() for text in run("stat", str(child.pid)).splitlines())
-    assert header == "UPTIME GEN0 TIME GEN1 TIME GEN2 TIME GC% THREADS RSS CPU%".split()
+    assert header == "UPTIME GEN0 TIME GEN1 TIME GEN2 TIME GC% THR RSS CPU% MAIN".split()
     assert [int(values[position]) for position in (1, 3, 5)] == before
     assert values[7].endswith("%")
 
@@ -218,7 +218,7 @@ def test_stat_of_a_jvm(jvm: JVM) -> None:
     assert line["heap_bytes"] / 1024 == pytest.approx(used, rel=0.05)
     assert line["heap_capacity_bytes"] / 1024 == pytest.approx(capacity, abs=0.5)
     header, values = (text.split() for text in run("stat", str(jvm.pid)).splitlines())
-    assert header == "UPTIME YOUNG TIME FULL TIME CONC TIME GC% EDEN OLD META HEAP OF THREADS RSS CPU%".split()
+    assert header == "UPTIME YOUNG TIME FULL TIME CONC TIME GC% EDEN OLD META HEAP OF THR RSS CPU% MAIN".split()
     assert len(values) == len(header)
 
 
@@ -245,7 +245,7 @@ def test_stat_ends_with_its_vm(start_vmscope: StartVMScope) -> None:
         header = watching.readline()
         assert header.split()[0] == "UPTIME"
         first = watching.readline()
-        assert len(first) == len(header)  # the columns stand still from line to line
+        assert first.index("-c") == header.index("MAIN")  # the columns stand still from line to line
         child.kill()
         assert watching.process.wait(20) == 0
 
@@ -298,7 +298,9 @@ d.observe(3)
 
 def test_a_time_behind_watch_is_not_taken_as_a_pid() -> None:
     error = run("counters", "--watch", "2", "12345", status=2)
-    assert error == "vmscope: counters shows one VM, not 2 and 12345 (write --watch=2)\n"
+    assert error == "vmscope: counters takes a counter's name, not 12345 (write --watch=2)\n"
+    error = run("counters", "4711", "12345", status=2)
+    assert error == "vmscope: counters takes a counter's name, not 12345 (write 4711,12345 for both VMs)\n"
 
 
 def test_counters_of_a_jvm_agree_with_jcmd(jvm: JVM) -> None:
@@ -337,7 +339,34 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
         assert "there is no process 2147483647" in run(command, "2147483647", status=1)
         assert "no region" in run(command, f"file:{path}", status=1)
         assert "File not found" in run(command, f"file:{path}x", status=1)
-        assert "does not name a VM" in run(command, "word", status=1)
+        assert "no VM is called 'no/such/word'" in run(command, "no/such/word", status=1)
+        for nothing in ("", ",", "2147483647,"):
+            assert "takes a pid, or the name of a program, not ''" in run(command, nothing, status=2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["ps"], ["stat", "PID"], ["counters", "PID"], ["cmd", "PID", "VM.version"], ["attach", "PID"], ["help"]),
+        *(["jps"], ["jstat", "-gc", "PID"], ["jcmd", "PID", "VM.version"], ["autostart", "status"], ["ps", "--help"]),
+    ],
+    ids=" ".join,
+)
+def test_output_that_cannot_be_written(start_vmscope: StartVMScope, words: list[str]) -> None:
+    pid = str(start_vmscope().pid)
+    command = [*COMMAND, *(word.replace("PID", pid) for word in words)]
+    ours, theirs = os.pipe()
+    os.close(ours)  # the reader has gone
+    for redirection, reason in (
+        (">/dev/full", "No space left on device"),
+        (">&-", "it is closed"),
+        ("", "Broken pipe"),
+    ):
+        shell = ["sh", "-c", f'"$@" {redirection}', "sh", *command]
+        done = subprocess.run(shell, stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        expected = f"vmscope: standard output cannot be written: {reason}\n"
+        assert (done.returncode, done.stderr) == (1, expected), redirection
+    os.close(theirs)
 
 
 def test_a_reader_that_closes_the_pipe(start_vmscope: StartVMScope) -> None:

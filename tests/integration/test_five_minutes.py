@@ -150,7 +150,8 @@ def test_the_page(terminal: Terminal, tmp_path: Path) -> None:
 
         listed = {line.split()[0]: line.split() for line in terminal.run(PS)}
         assert listed["PID"] == SAID[PS][0].split()
-        assert {listed[str(pid)][-1] for pid in terminal.pids} == {"gunicorn"}
+        shown = [" ".join(listed[str(pid)][8:]) for pid in terminal.pids]
+        assert shown == ["gunicorn", *["gunicorn: worker"] * 4]
         for command in todo:
             follow(terminal, command)
         watch(terminal)

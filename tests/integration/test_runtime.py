@@ -90,9 +90,12 @@ def test_the_life_of_a_region(implementation: str) -> None:
 
 def test_status_shows_itself() -> None:
     (answer,) = answers("vmscope.start('-XX:-UsePerfData')\nanswer(text=repr(vmscope.status()))")
-    assert answer["text"].startswith("<vmscope.Status agent_errors=0 attach_path='/tmp/.java_pid")
-    assert "' attach_reason='' capacity=0 " in answer["text"]
-    assert "path=None problems=() reason='switched off by -XX:-UsePerfData' running=True used=0>" in answer["text"]
+    lines = answer["text"].splitlines()
+    assert lines[:2] == ["<vmscope.Status: running", "  region          no file: switched off by -XX:-UsePerfData"]
+    assert lines[2].startswith("  socket          /tmp/.java_pid")
+    assert lines[3] == "  options         -XX:-UsePerfData"
+    assert lines[-1].endswith(">")
+    assert all(len(line) <= 80 for line in lines)
 
 
 def test_a_bad_option_starts_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,14 @@ def test_each_sub_command_has_a_page_with_an_example() -> None:
     present = {name for name, _ in COMMANDS if (ROOT / "src" / "vmscope" / "cli" / f"{name}.py").exists()}
     assert {path.stem for path in folder.glob("*.md")} == present
     assert [name for name in present if "$ vmscope" not in (folder / f"{name}.md").read_text(encoding="utf-8")] == []
+
+
+@pytest.mark.parametrize("name", [name for name, _ in COMMANDS])
+def test_help_fits_a_terminal(name: str) -> None:
+    """But for the JDK's rows in examples."""
+    text = import_module(f"vmscope.cli.{name}").HELP
+    shown = text if name != "jstat" else text.partition("\nexample:")[0]
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
 
 
 def test_the_generator_replaces_only_its_own_part() -> None:

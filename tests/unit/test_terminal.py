@@ -157,9 +157,14 @@ def test_a_latin_1_terminal_gets_no_control_character(monkeypatch: pytest.Monkey
 
 def test_a_program_without_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
-    terminal.OUT.show("a\n")
-    terminal.OUT.pass_on(b"a\n")
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.raises(terminal.OutputError, match="it is closed"):
+        terminal.OUT.show("a\n")
+    with pytest.raises(terminal.OutputError):
+        terminal.OUT.pass_on(b"a\n")
     terminal.OUT.flush()
+    terminal.ERR.show("a\n")
+    terminal.ERR.flush()
     assert not terminal.OUT.isatty()
 
 

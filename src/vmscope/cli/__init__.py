@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from errno import EPIPE
 
 from vmscope.errors import CommandLineError, OptionError, VMScopeError
 
@@ -99,10 +100,26 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
+def _failed(error: Exception) -> int:
+    """One line for what cannot be helped; for a mistake of ours, where it is."""
+    terminal = _terminal()
+    if isinstance(error, terminal.OutputError):
+        if not (error.errno == EPIPE and terminal.OUT.taken):  # as of `| head`
+            terminal.complain(VMScopeError(f"standard output cannot be written: {error.strerror}"))
+        _drop_output()
+    elif isinstance(error, OSError):
+        terminal.complain(VMScopeError(str(error)))
+    else:
+        import traceback
+
+        terminal.ERR.show(traceback.format_exc())  # by the rule: it may be another's text
+    return 1
+
+
 def main(args: list[str] | None = None) -> int:
     """Runs one command. Its exit status: 0, 1 (the target), 2 (the command line); the drop-ins have the JDK's.
 
-    An error is one line on stderr. A reader that closes the pipe ends the command quietly.
+    An error is one line on stderr. A reader that closes the pipe when it has read enough ends the command quietly.
     """
     boot = sys.modules.get("vmscope.boot")
     if boot is not None:
@@ -111,21 +128,11 @@ def main(args: list[str] | None = None) -> int:
         status = _dispatch(sys.argv[1:] if args is None else args)
         if not callable(status):
             _terminal().OUT.flush()
-    except BrokenPipeError:
-        _drop_output()
-        return 1
     except KeyboardInterrupt:
         return 130
     except VMScopeError as error:
         _terminal().complain(error)
         return 2 if isinstance(error, (CommandLineError, OptionError)) else 1
-    except OSError as error:  # the output cannot be written, as on a full disk
-        _terminal().complain(VMScopeError(str(error)))
-        _drop_output()
-        return 1
-    except Exception:  # a mistake of ours; but what it shows may be another's text
-        import traceback
-
-        _terminal().ERR.show(traceback.format_exc())
-        return 1
+    except Exception as error:
+        return _failed(error)
     return status if isinstance(status, int) else status()  # a program, whose errors are not ours to catch

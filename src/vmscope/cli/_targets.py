@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from vmscope import reader
+from vmscope import reader, services
 from vmscope.errors import CommandLineError, NoSuchProcess, VMScopeError
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ def is_pid(word: str) -> bool:
 
 
 def attachable(command: str, word: str) -> list[int]:
-    """The pids of the VMs that can be asked: of all of them for 0. CommandLineError, NoSuchProcess: there is none."""
+    """The pids of the VMs that can be asked; for 0 of all. CommandLineError, NoSuchProcess where there is none."""
     if not word or word.startswith("-"):
         raise CommandLineError(f"{command} takes a pid, or the name of a program, not {word!r}", hint=LISTED)
     if is_pid(word) and int(word):
@@ -34,16 +34,57 @@ def attachable(command: str, word: str) -> list[int]:
     return found
 
 
-def readable(command: str, word: str) -> list[str]:
-    """What reader.vm takes: the word itself, if it is a pid or `file:PATH`, else the pids of those VMs."""
-    if not word or word.startswith("-"):
-        raise CommandLineError(f"{command} takes a pid, or the name of a program, not {word!r}", hint=LISTED)
-    if is_pid(word) or word.startswith("file:") or word == "self":
-        return [word]
-    found = _found(lambda vm: _is_named(vm, word))
-    if not found:
+def vms(command: str, text: str) -> list[reader.VM]:
+    """The VMs that are meant, with commas between them, each once: by pid, as `file:PATH`, or by name. Close them.
+
+    Raises CommandLineError, NoSuchProcess where there is no VM of a name, and what reader.vm raises.
+    """
+    words: dict[str, None] = {}
+    names = [text] if text.startswith("file:") else text.split(",")
+    for word in names:
+        if not word or word.startswith("-"):
+            raise CommandLineError(f"{command} takes a pid, or the name of a program, not {word!r}", hint=LISTED)
+    for word in names:
+        words.update(dict.fromkeys([word] if is_pid(word) or word.startswith("file:") else _named(word)))
+    found: list[reader.VM] = []
+    try:
+        for word in words:
+            found.append(reader.vm(word))
+    except VMScopeError:
+        for vm in found:
+            vm.close()
+        raise
+    return found
+
+
+def _named(word: str) -> list[str]:
+    """The pids of the VMs with this in their program's name, or in that of their service."""
+    seen = {each.pid: each for each in _everybody()}
+    pids = [
+        str(pid)
+        for pid, member in services.members(seen.values()).items()
+        if word in seen[pid].command_line.partition(" ")[0] or word in member.service
+    ]
+    if not pids:
         raise NoSuchProcess(f"no VM is called {word!r}", hint=LISTED)
-    return list(map(str, found))
+    return pids
+
+
+def labels() -> dict[int, str]:
+    """What each VM is, by pid: `shop`, or `shop: worker of 4711`."""
+    return {pid: member.label for pid, member in services.members(_everybody()).items()}
+
+
+def _everybody() -> list[services.Seen]:
+    found = []
+    for vm in reader.vms():
+        with vm:
+            try:
+                if vm.pid != os.getpid():
+                    found.append(services.Seen(vm))
+            except VMScopeError:  # it cannot be read, or ends just now
+                continue
+    return found
 
 
 def _found(wanted: Callable[[reader.VM], bool]) -> list[int]:

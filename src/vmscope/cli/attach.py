@@ -18,18 +18,20 @@ if TYPE_CHECKING:
 HELP = """\
 usage: vmscope attach [--timeout=SECONDS] PID [AGENT[=OPTIONS]]
 
-Makes a live process ready for commands and agents, and says what it is. A JVM, and a Python in which vmscope is
-started, are ready. In a CPython 3.14 or later vmscope is started from outside, without a restart; in an older one
-that is not possible, and what to do is said.
+Makes a live process ready for commands and agents, and says what it is. A JVM,
+and a Python in which vmscope is started, are ready. In a CPython 3.14 or later
+vmscope is started from outside, without a restart; in an older one that is not
+possible, and what to do is said.
 
-AGENT is loaded into it: the path of a native library (.so), or its name; in Python a module too, in Java the path of
-an agent .jar too. A path begins in the folder where this command runs, and ends before the first `=`.
+AGENT is loaded into it: the path of a native library (.so), or its name; in
+Python a module too, in Java the path of an agent .jar too. A path begins in the
+folder where this command runs, and ends before the first `=`.
 
   --timeout=10     seconds for a process to become ready
 
 example:
 $ vmscope attach 4711
-4711 is ready: CPython version 3.14.10 (main, Oct 26 2026, 15:12:11) [GCC 16.2.0]
+4711 is ready: CPython version 3.14.10 (main, Oct 26 2026, 15:12:11) [GCC 13.2]
 $ vmscope attach 4711 vmscope.agents.trace=match=shop.*
 4711 has loaded vmscope.agents.trace
 $ vmscope attach 4830 /opt/profiler/lib/libprofiler.so=start

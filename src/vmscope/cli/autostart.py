@@ -11,14 +11,17 @@ from vmscope.errors import CommandLineError, VMScopeError
 HELP = """\
 usage: vmscope autostart on | off | status
 
-Makes every Python of this environment visible to vmscope's tools and to the JDK's, as every JVM is: the
-environment of the Python that runs vmscope, a virtual one, a user's or the system's. It writes one file there,
+Makes every Python of this environment visible to vmscope's tools and to the
+JDK's, as every JVM is: the environment of the Python that runs vmscope, a
+virtual one, a user's or the system's. It writes one file there,
 vmscope_autostart.pth, which `off` removes; `status` tells whether it is there.
 
-A program appears 20 ms after its start, unless it has called vmscope.start(OPTIONS) itself by then; one that
-has ended by then never notices. VM options for all of them come from the variable VMSCOPE_TOOL_OPTIONS. The
-variable VMSCOPE=0 leaves a process and what it starts alone. `python -E` and `-I`, and programs with more rights than
-whoever starts them (setuid, setgid, file capabilities), obey neither.
+A program appears 20 ms after its start, unless it has called
+vmscope.start(OPTIONS) itself by then; one that has ended by then never notices.
+VM options for all of them come from the variable VMSCOPE_TOOL_OPTIONS. The
+variable VMSCOPE=0 leaves a process and what it starts alone. `python -E` and
+`-I`, and programs with more rights than whoever starts them (setuid, setgid,
+file capabilities), obey neither.
 
 example:
   $ vmscope autostart on

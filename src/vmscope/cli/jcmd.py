@@ -44,8 +44,9 @@ Usage: jcmd <pid | main class> <command ...|PerfCounter.print|-f file>
 HELP = (
     USAGE
     + """
-Has VMs of this host, Python's and Java's, carry out diagnostic commands, as the JDK's jcmd does: the same
-arguments, output and exit status. -J options are accepted and ignored.
+Has VMs of this host, Python's and Java's, carry out diagnostic commands, as the
+JDK's jcmd does: the same arguments, output and exit status. -J options are
+accepted and ignored.
 
 example:
   $ vmscope jcmd 4711 VM.version

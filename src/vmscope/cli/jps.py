@@ -32,14 +32,15 @@ usage: jps [--help]
 Definitions:
     <hostid>:      <hostname>[:<port>]
     -q             only the VM's number
-    -m -l -v -V    also: arguments to main; the full main class or file; JVM arguments; JVM flags
+    -m -l -v -V    also: arguments to main; the full main class or file; JVM
+                   arguments; JVM flags
 """
 
 HELP = (
     USAGE
     + """
-Lists the VMs of this host, Python's and Java's, as the JDK's jps does: the same options, order, text
-and exit status. -J options are accepted and ignored.
+Lists the VMs of this host, Python's and Java's, as the JDK's jps does: the same
+options, order, text and exit status. -J options are accepted and ignored.
 
 example:
   $ vmscope jps -lm

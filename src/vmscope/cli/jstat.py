@@ -33,9 +33,11 @@ Usage: jstat --help|-options
 
 Definitions:
   <option>      a view; -options lists them
-  <vmid>        a process: <lvmid>[@<hostname>[:<port>]], its pid here; or a saved region: file:/path
+  <vmid>        a process: <lvmid>[@<hostname>[:<port>]], its pid here; or a
+                saved region: file:/path
   <lines>       how many rows to a header line
-  <interval>    the time between rows: <n>["ms"|"s"], milliseconds unless it says s
+  <interval>    the time between rows: <n>["ms"|"s"], milliseconds unless it
+                says s
   <count>       how many rows; without it they go on until the target ends
   -t            the target's age in seconds comes first
 """
@@ -43,9 +45,11 @@ Definitions:
 HELP = (
     USAGE
     + """
-Shows a VM's counters, Python's or Java's, as the JDK's jstat does: the same options, columns, rounding and
-exit status. Of -J options only -J-Djstat.showUnsupported=true and -J-Duser.home= mean something here.
-Views of your own go into ~/.jvmstat/jstat_options. By name: -list, -snap and -name PATTERN.
+Shows a VM's counters, Python's or Java's, as the JDK's jstat does: the same
+options, columns, rounding and exit status. Of -J options only
+-J-Djstat.showUnsupported=true and -J-Duser.home= mean something here. Views of
+your own go into ~/.jvmstat/jstat_options. By name: -list, -snap and -name
+PATTERN.
 
 example:
   $ vmscope jstat -gcutil 4711 1s 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from vmscope import reader, terminal
+from vmscope import reader, services, terminal
 from vmscope.cli import _options, _table
 from vmscope.cli._table import Column
 from vmscope.errors import CommandLineError, FormatError, ReadTimeout, VMScopeError
@@ -15,63 +15,83 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.reader.process import Process
 
-HELP = """\
-usage: vmscope ps [--all] [--json] [--sort=COLUMN] [--watch[=SECONDS]] [PID ...]
+_HELP = """\
+usage: vmscope ps [--all] [--tree] [--json] [--sort=COLUMN] [--watch[=SECONDS]]
+                  [PID ...]
 
-Lists the Python and Java VMs that you may read; as root, everybody's, and those in containers.
+Lists the Python and Java VMs that you may read; as root, everybody's, and those
+in containers.
 
-  --all            also regions whose writer has ended (stale), or lives where it cannot be seen (foreign), and
-                   Python processes that can have none (unpublished), with the REASON
+  --all            also regions whose writer has ended (stale), or lives where
+                   it cannot be seen (foreign), and Python processes that can
+                   have none (unpublished), with the REASON
+  --tree           each VM below the one that started it, with its parent's pid
+                   and its arguments
   --json           one JSON array instead of the table
-  --sort=COLUMN    by that column (pid, user, kind, version, uptime, threads, rss, cpu, main)
+{keys}
   --watch[=2]      again and again, every so many seconds, until Ctrl-C
 
-USER is the owner of the region's file, UPTIME the process's age, CPU the processor time it has used, RSS its resident
-memory. A star after KIND: the process runs vmscope without its C extension although it could; `implementation_reason`
-of --json says why. A VM whose region cannot be read has dashes, and a REASON behind them; one in which something does
-not work, as an agent that cannot be loaded, has a REASON too.
+USER is the owner of the region's file, UPTIME the process's age, THR its
+threads, RSS its resident memory, CPU% the share of a processor that it has used
+since its start. MAIN is the program; of a process that works for another one
+its service and its role.
+
+{roles}
+
+A star after KIND: the process runs vmscope without its C extension although it
+could; `implementation_reason` of --json says why. A VM whose region cannot be
+read has dashes, and a REASON behind them; one in which something does not work,
+as an agent that cannot be loaded, has a REASON too.
 
 example:
 $ vmscope ps
- PID  USER  KIND     VERSION                    UPTIME  THREADS    RSS    CPU  MAIN
-4711  shop  CPython  3.12.1                      9.06s        2  11.4M  200ms  shop
-4830  root  HotSpot  17.0.15+6-Debian-1deb12u1   9.05s       20  92.5M  140ms  Store
+ PID  USER  KIND     VERSION    UPTIME  THR    RSS   CPU%  MAIN
+4711  shop  CPython  3.13.1      9.06s    2  11.4M   2.2%  shop
+4712  shop  CPython  3.13.1      9.01s    2  10.1M  81.5%  shop: worker
+4830  root  HotSpot  17.0.15+6   9.05s   20  92.5M   1.5%  Store
+$ vmscope ps --tree
+ PID  PPID  USER  UPTIME  THR    RSS   CPU%  MAIN
+4711  4102  shop   9.06s    2  11.4M   2.2%  shop --port 8000
+4712  4711  shop   9.01s    2  10.1M  81.5%  `- shop: worker of 4711
+4830  4102  root   9.05s   20  92.5M   1.5%  Store
 """
 
-_COLUMNS = [
-    Column("PID", right=True),
-    Column("USER"),
-    Column("KIND"),
-    Column("VERSION"),
-    Column("UPTIME", right=True),
-    Column("THREADS", right=True),
-    Column("RSS", right=True),
-    Column("CPU", right=True),
-    Column("MAIN"),
-]
-_STATE = Column("STATE")
-_REASON = Column("REASON")
-_LARGEST_FIRST = ("uptime", "threads", "rss", "cpu")
-_KEYS = ("pid", "user", "kind", "version", *_LARGEST_FIRST, "main")
+_PID, _PPID = Column("PID", right=True), Column("PPID", right=True)
+_USER, _KIND, _STATE, _VERSION, _MAIN, _REASON = map(Column, ("USER", "KIND", "STATE", "VERSION", "MAIN", "REASON"))
+_USE = [Column(title, right=True) for title in ("UPTIME", "THR", "RSS", "CPU%")]
+_COLUMNS = [_PID, _USER, _KIND, _VERSION, *_USE, _MAIN]
+_TREE = [_PID, _PPID, _USER, *_USE, _MAIN]
+_LARGEST_FIRST = ("uptime", "threads", "rss", "cpu", "cpu_share")
+_KEYS = ("pid", "ppid", "user", "kind", "version", "uptime", "threads", "rss", "cpu", "cpu%", "main")
+HELP = _HELP.format(
+    keys=terminal.fold(f"  --sort=COLUMN    by that column: {', '.join(_KEYS)}", indent=19),
+    roles="\n".join(terminal.fold(f"  {name:<16} {what}", indent=19) for name, what in services.ROLES),
+)
 
 
 class Row:
     """A VM and its process, which a stale region does not have. `reason`: why nothing more is known of the VM, or what
-    does not work in it."""
+    does not work in it.
+
+    `service`, `role` and `master` say what it is to the others.
+    """
 
     __slots__ = (
-        "cpu", "implementation", "implementation_reason", "kind", "main", "path", "pid", "reason", "rss", "state",
-        "threads", "uptime", "user", "version",
+        "command_line", "cpu", "cpu_share", "depth", "implementation", "implementation_reason", "kind", "label", "main",
+        "master", "name", "parent", "path", "pid", "ppid", "reason", "role", "rss", "service", "stack_start",
+        "started_as", "state", "threads", "uptime", "user", "version",
     )  # fmt: skip
 
     def __init__(self, vm: reader.VM, found: Process | None) -> None:
-        self.pid = vm.pid
+        self.pid = vm.pid or 0
         self.user = vm.user
         self.kind = self.version = self.main = "-"
+        self.command_line = self.started_as = ""
         self.implementation = self.implementation_reason = ""
         self.reason: str | None = None
         try:
             self.kind, self.version, self.main = vm.kind, vm.version, vm.main
+            self.command_line, self.started_as = vm.command_line, vm.started_as
             self.implementation, self.implementation_reason = vm.implementation, vm.implementation_reason
             self.reason = vm.problem or None
         except (FormatError, ReadTimeout) as error:
@@ -86,6 +106,7 @@ class Row:
         row = cls.__new__(cls)
         row.pid, row.user, row.main = found.pid, user_name(found.uid), found.program
         row.kind, row.version, row.implementation, row.implementation_reason = "CPython", "-", "", ""
+        row.command_line = row.started_as = ""
         row.path, row.state, row.reason = None, "unpublished", reason
         row._set_process(found)
         return row
@@ -95,36 +116,65 @@ class Row:
         self.threads = None if found is None else found.threads
         self.rss = None if found is None else found.rss
         self.cpu = None if found is None else found.cpu_seconds
+        self.cpu_share = self.cpu / self.uptime if self.cpu is not None and self.uptime else None
+        self.ppid = None if found is None else found.ppid
+        self.stack_start = 0 if found is None else found.stack_start
+        self.label = self.name = self.service = self.main
+        self.role = ""
+        self.master: int | None = None
+        self.parent: int | None = None  # the nearest VM above it,
+        self.depth = 0  # and how many there are
 
-    def cells(self) -> list[str]:
-        return [
-            str(self.pid),
-            self.user,
-            f"{self.kind}*" if self.implementation_reason else self.kind,
-            self.version,
+    @property
+    def arguments(self) -> str:
+        """The program's."""
+        return self.command_line.partition(" ")[2]
+
+    def cells(self) -> dict[Column, str]:
+        use = (
             "-" if self.uptime is None else _table.duration(self.uptime),
             "-" if self.threads is None else str(self.threads),
             "-" if self.rss is None else _table.size(self.rss),
-            "-" if self.cpu is None else _table.duration(self.cpu),
-            self.main,
-        ]
+            "-" if self.cpu_share is None else _table.percent(self.cpu_share),
+        )
+        return {
+            _PID: str(self.pid),
+            _PPID: "-" if self.ppid is None else str(self.ppid),
+            _USER: self.user,
+            _KIND: f"{self.kind}*" if self.implementation_reason else self.kind,
+            _STATE: self.state,
+            _VERSION: self.version.partition("-")[0] or "-",  # without the vendor's build
+            **dict(zip(_USE, use, strict=True)),
+            _MAIN: self.name,
+            _REASON: self.reason or "",
+        }
+
+    def in_tree(self) -> str:
+        """What it is, below what started it, with its arguments where they are its own."""
+        text = self.label if self.master is not None else f"{self.label} {self.arguments}".rstrip()
+        return f"{'   ' * (self.depth - 1)}`- {text}" if self.depth else text
 
 
 def main(args: list[str]) -> int:
     """Shows the table. 0; 1 when none of the pids asked for is a VM's."""
-    options, words = _options.parse("ps", args, {"--all": None, "--json": None, "--sort": "", "--watch": "2"})
+    takes: dict[str, str | None] = {"--all": None, "--tree": None, "--json": None, "--sort": "", "--watch": "2"}
+    options, words = _options.parse("ps", args, takes)
     pause = _options.seconds("ps", options["--watch"]) if "--watch" in options else 0.0
     key = options.get("--sort", "pid").lower()
     if key not in _KEYS:
         raise CommandLineError(f"ps cannot sort by {key!r}", hint=f"use one of: {', '.join(_KEYS)}")
+    key = key.replace("%", "_share")
     wanted = [_pid(word) for word in words]
     screen = _table.Screen()
     status = 0
     try:
         while True:
-            rows = _sorted(_rows("--all" in options, wanted), key)
+            rows = _sorted(_rows("--all" in options), key)
+            if "--tree" in options:
+                rows = _below_parents(rows)
+            rows = [row for row in rows if not wanted or row.pid in wanted]
             status = 0 if not wanted or rows else 1
-            text = _json(rows) if "--json" in options else _text(rows, screen, with_state="--all" in options)
+            text = _json(rows) if "--json" in options else _text(rows, screen, options)
             if pause and "--json" not in options:
                 screen.clear()
             if rows or not wanted:
@@ -158,12 +208,13 @@ def _explain(pids: list[int]) -> None:
             terminal.complain(error)
 
 
-def _rows(everything: bool, wanted: list[int]) -> list[Row]:
+def _rows(everything: bool) -> list[Row]:
+    """A row for each VM, also for those that were not asked for: what one is, others tell."""
     rows = []
     own = os.getpid()
     for vm in reader.vms(stale=everything):
         with vm:
-            if vm.pid == own or (wanted and vm.pid not in wanted):
+            if vm.pid == own:
                 continue
             try:
                 rows.append(Row(vm, _process(vm)))
@@ -172,9 +223,17 @@ def _rows(everything: bool, wanted: list[int]) -> list[Row]:
     if everything:
         from vmscope.reader.unpublished import unpublished
 
-        known = {row.pid for row in rows} | {own}
-        rows += [Row.unpublished(*found) for found in unpublished(known) if not wanted or found[0].pid in wanted]
+        rows += [Row.unpublished(*found) for found in unpublished({row.pid for row in rows} | {own})]
+    _give_roles([row for row in rows if row.ppid is not None])
     return rows
+
+
+def _give_roles(rows: list[Row]) -> None:
+    for row, member in zip(rows, services.members(rows).values(), strict=True):
+        row.service, row.role, row.master = member.service, member.role, member.master
+        row.name, row.label = member.name, member.label
+        row.depth = member.depth
+        row.parent = member.parent
 
 
 def _process(vm: reader.VM) -> Process | None:
@@ -187,18 +246,33 @@ def _sorted(rows: list[Row], key: str) -> list[Row]:
     return sorted(rows, key=lambda row: getattr(row, key))
 
 
-def _text(rows: list[Row], screen: _table.Screen, *, with_state: bool) -> str:
-    columns = [*_COLUMNS[:3], _STATE, *_COLUMNS[3:]] if with_state else list(_COLUMNS)
-    with_reason = any(row.reason for row in rows)
-    if with_reason:
-        columns.append(_REASON)
-    table = []
+def _below_parents(rows: list[Row]) -> list[Row]:
+    """Each below the VM that started it; those that one has started stay in their order."""
+    below: dict[int | None, list[Row]] = {}
     for row in rows:
-        cells = row.cells()
-        cells = [*cells[:3], row.state, *cells[3:]] if with_state else cells
-        table.append([*cells, row.reason or ""] if with_reason else cells)
+        below.setdefault(row.parent, []).append(row)
+    ordered: list[Row] = []
+    todo = below.get(None, [])[::-1]
+    while todo:
+        row = todo.pop()
+        ordered.append(row)
+        if row.ppid is not None:  # a stale one's pid may be another's
+            todo += below.get(row.pid, [])[::-1]
+    return ordered
+
+
+def _text(rows: list[Row], screen: _table.Screen, options: dict[str, str]) -> str:
+    columns = list(_TREE if "--tree" in options else _COLUMNS)
+    if "--all" in options:
+        columns.insert(columns.index(_USER) + 1 + (_KIND in columns), _STATE)
+    if any(row.reason for row in rows):
+        columns.append(_REASON)
+    cells = [row.cells() for row in rows]
+    if "--tree" in options:
+        for row, line in zip(rows, cells, strict=True):
+            line[_MAIN] = row.in_tree()
     dim = frozenset(number for number, row in enumerate(rows) if row.state not in ("live", "unpublished"))
-    return _table.render(columns, table, screen, dim=dim)
+    return _table.render(columns, [[line[column] for column in columns] for line in cells], screen, dim=dim)
 
 
 def _json(rows: list[Row]) -> str:
@@ -206,6 +280,6 @@ def _json(rows: list[Row]) -> str:
 
 
 _JSON = (
-    "pid", "user", "kind", "version", "state", "uptime", "threads", "rss", "cpu", "main", "path", "implementation",
-    "implementation_reason", "reason",
+    "pid", "ppid", "user", "kind", "version", "state", "uptime", "threads", "rss", "cpu", "cpu_share", "main",
+    "arguments", "service", "role", "master", "path", "implementation", "implementation_reason", "reason",
 )  # fmt: skip

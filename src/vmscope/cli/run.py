@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 _VM_OPTIONS = ("-XX:", "-D", "-agent", "-pyagent", "-Xrs", "-Xcheck", "@")  # how words begin that python has no part in
 
 _HELP = """\
-usage: vmscope run [VM OPTION | PYTHON OPTION ...] SCRIPT.py | -m MODULE | -c CODE | - [ARGUMENT ...]
+usage: vmscope run [VM OPTION | PYTHON OPTION ...]
+                   SCRIPT.py | -m MODULE | -c CODE | - [ARGUMENT ...]
 
-Runs a program as `python` would, with a region in which its counters, its collector and its identity
-can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounter.print).
+Runs a program as `python` would, with a region in which its counters, its
+collector and its identity can be read by vmscope's tools and by the JDK's (jps,
+jstat, jcmd PID PerfCounter.print).
 
   -m MODULE   run a module, as python -m does
   -c CODE     run code given as text
@@ -31,17 +33,21 @@ can be read by vmscope's tools and by the JDK's (jps, jstat, jcmd PID PerfCounte
   -Dkey=value set a property; jps -v shows it
   @FILE       take options from a file
   -pyagent:MODULE[=OPTIONS]
-              load an agent, before the program's first line; -agentlib:NAME and -agentpath:PATH likewise,
-              for native libraries and for agents that are linked into the executable
+              load an agent, before the program's first line; -agentlib:NAME
+              and -agentpath:PATH likewise, for native libraries and for agents
+              that are linked into the executable
   -Xcheck:jni log what native agents do wrong with JNI
-  -Xrs        leave SIGTERM and SIGHUP alone; else, at their default action, they end the VM in order first
-  -u -O -B -I -E -s -S -P -b -d -i -q -v -W WARNING -X OPTION --check-hash-based-pycs WHEN
+  -Xrs        leave SIGTERM and SIGHUP alone; else, at their default action,
+              they end the VM in order first
+  -u -O -B -I -E -s -S -P -b -d -i -q -v -W WARNING -X OPTION
+  --check-hash-based-pycs WHEN
               what python takes, before, between or after those of the VM
 
 {flags}
 
-The options in the variable {environment} come before those of the command line. Under `python -E` and
-`-I`, and in a program with more rights than whoever starts it, no variable is obeyed.
+The options in the variable {environment} come before those of the
+command line. Under `python -E` and `-I`, and in a program with more rights than
+whoever starts it, no variable is obeyed.
 
 example:
   $ vmscope run -XX:PerfDataMemorySize=128k -m http.server 8000 &
@@ -52,7 +58,10 @@ example:
 
 def __getattr__(name: str) -> str:
     if name == "HELP":
-        return _HELP.format(flags=flags.describe(), environment=environ.OPTIONS)
+        from vmscope.terminal import fold
+
+        described = "\n".join(fold(line, indent=6) for line in flags.describe().splitlines())
+        return _HELP.format(flags=described, environment=environ.OPTIONS)
     raise AttributeError(name)
 
 

@@ -24,7 +24,7 @@ OTHER = "other"
 # What the properties of a VM look at.
 _IDENTITY = (
     *("java.property.java.vm.name", "java.property.java.vm.version", "sun.rt.javaCommand", "java.rt.vmArgs"),
-    *("java.rt.vmFlags", "sun.rt.jvmVersion", "java.cls.loadedClasses"),
+    *("java.rt.vmFlags", "sun.rt.jvmVersion", "java.cls.loadedClasses", "python.commandLine"),
     *("vmscope.implementation", "vmscope.implementation.reason", "vmscope.problem"),
 )
 _LOOKED_AT = (*_IDENTITY, *WITNESSES)
@@ -226,6 +226,11 @@ class VM:
     def command_line(self) -> str:
         """The program and its arguments."""
         return self._text("sun.rt.javaCommand")
+
+    @property
+    def started_as(self) -> str:
+        """Of a Python process: the interpreter, its options and the program, as they were given; "" of another VM."""
+        return self._text("python.commandLine")
 
     @property
     def main(self) -> str:

@@ -28,16 +28,17 @@ _CHUNK = 1 << 16
 class Process:
     """One look at /proc/PID/stat; on Windows at what the system tells of a handle.
 
-    `uid` is the effective one, or 0 where the process hides its memory, as after a change of users. `name` is
-    at most 15 characters of the program's (on Windows its path); `start_ticks` clock ticks since boot (on Windows units
-    of 100 ns since 1601, and such units the clock ticks are); `stack_start` an address that exec changes, 0 where it
-    cannot be seen; `user_ticks` and `system_ticks`
-    CPU time in clock ticks, `rss` bytes, `threads` a count.
+    `ppid` is its parent's pid, 0 for none that we see. `uid` is the effective one, or 0 where the process hides its
+    memory, as after a change of users. `name` is at most 15 characters of the program's (on Windows its path);
+    `start_ticks` clock ticks since boot (on Windows units of 100 ns since 1601, and such units the clock ticks are);
+    `stack_start` an address that exec changes, 0 where it cannot be seen; `user_ticks` and `system_ticks` CPU time in
+    clock ticks, `rss` bytes, `threads` a count.
     """
 
     __slots__ = (
         "name",
         "pid",
+        "ppid",
         "rss",
         "stack_start",
         "start_ticks",
@@ -56,6 +57,7 @@ class Process:
         self.uid = uid
         self.name = text[begin + 1 : end].decode("utf-8", "replace")
         self.state = fields[0].decode("ascii")
+        self.ppid = int(fields[1])
         self.user_ticks = int(fields[11])
         self.system_ticks = int(fields[12])
         self.threads = int(fields[17])
@@ -165,6 +167,7 @@ if sys.platform == "win32":
         except OSError as error:
             raise _refused(pid, error) from None
         found.pid = pid
+        found.ppid = 0
         found.uid = 0
         found.name = facts.program
         found.user_ticks = facts.user_time
