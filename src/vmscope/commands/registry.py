@@ -127,7 +127,10 @@ def find(name: str) -> Command | None:
     """The command of this name."""
     if name not in TABLE:
         return _added.get(name)
-    module = __import__(f"vmscope.commands.{TABLE[name]}", fromlist=["COMMANDS"])
+    try:
+        module = __import__(f"vmscope.commands.{TABLE[name]}", fromlist=["COMMANDS"])
+    except ModuleNotFoundError as error:  # in a bundle that has been made of a part of vmscope
+        raise CommandError(f"{name} is not there: the program was bundled without {error.name}") from error
     command: Command = next(each for each in module.COMMANDS if each.name == name)
     return command
 

@@ -43,7 +43,7 @@ ROLES = (  # and what each is
 )
 # What stands on the command lines of processes that multiprocessing starts.
 _HELPERS = (
-    ("from multiprocessing.spawn import spawn_main", SPAWNED),
+    ("--multiprocessing-fork", SPAWNED),  # the method spawn, in bundles too
     ("from multiprocessing.forkserver import main", FORKSERVER),
     ("from multiprocessing.resource_tracker import main", TRACKER),
 )
