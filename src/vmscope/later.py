@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _DELAY = 20_000_000  # ns
 
 _hooked = False
+_has_forked = False
 _ends: list[Callable[[], object]] = []
 _waiting: Callable[[], object] | None = None
 _threshold = 0  # the program's own, where native.NO_COLLECTION stands in its place
@@ -216,10 +217,22 @@ def _restore() -> None:
         sys.meta_path.remove(_Finder)
 
 
+def had_children() -> bool:
+    """Whether this process has children, or has had some: forked ones, and others that have used CPU time."""
+    if _has_forked or any(os.times()[2:4]):
+        return True
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except (AttributeError, ChildProcessError):  # Windows; there are none
+        return False
+    return True
+
+
 def _before_fork() -> None:
     """Waits for our threads. What one of them imports meanwhile, such as logging, may register hooks of its own: too
     late for this fork to call `before`, and in time for those that undo it. So `before` is called here."""
-    global _register
+    global _has_forked, _register
+    _has_forked = True
     late: list[Callable[[], object]] = []
     _forks.append(late)
     if len(_forks) == 1:
@@ -242,7 +255,8 @@ def _note(**hooks: Callable[[], object]) -> None:
 
 
 def _after_fork() -> None:
-    global _visits, _visiting
+    global _has_forked, _visits, _visiting
+    _has_forked = False
     if _forks:  # of other threads, which are the parent's
         _forks.clear()
         os.register_at_fork = _register  # type: ignore[assignment]

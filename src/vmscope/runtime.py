@@ -421,6 +421,8 @@ class VirtualMachine:
             self._save(region)
             if copied:
                 self._unlink(region)
+                if later.had_children():
+                    region.clean()
             self.region = None
         self._disarm()
         self._notice = None

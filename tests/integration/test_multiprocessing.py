@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import sandbox
+
 PROGRAM = """\
 import json, multiprocessing, os, pwd, sys, time
 import vmscope
@@ -138,3 +140,31 @@ print(wrong)
 def test_200_forks_while_threads_count() -> None:
     run = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=100)
     assert (run.returncode, run.stdout, run.stderr) == (0, "0\n", "")
+
+
+@pytest.mark.parametrize("waited", [True, False], ids=["waited for", "a zombie"])
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_the_files_of_killed_children_go_with_their_parent(way: str, waited: bool, implementation: str) -> None:
+    """Where no other VM starts afterwards."""
+    code = f"""
+        import multiprocessing, signal
+        if __name__ == "__main__":
+            vmscope.start()
+            folder = os.path.dirname(vmscope.status().path)
+            os.environ["VMSCOPE_RUN_OPTIONS"] = "-Dfollow=1"  # what a spawned child is published by
+            child = multiprocessing.get_context({way!r}).Process(target=time.sleep, args=(60,))
+            child.start()
+            end = time.monotonic() + 30
+            while not os.path.exists(f"{{folder}}/{{child.pid}}"):
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            child.kill()
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            if {waited}:
+                child.join()
+            answer(before=os.path.exists(f"{{folder}}/{{child.pid}}"))
+            vmscope.stop()
+            answer(after=os.path.exists(f"{{folder}}/{{child.pid}}"))
+            child.join()
+    """
+    assert sandbox.answers(code) == [{"before": True}, {"after": False}]

@@ -21,7 +21,7 @@ import os
 import stat
 
 from vmscope import native
-from vmscope.errors import DiskFull, RegionFileError
+from vmscope.errors import DiskFull, RegionFileError, VMScopeError
 from vmscope.memory import _directory, _stale
 from vmscope.memory._directory import Directory
 
@@ -79,7 +79,6 @@ class RegionFile:
 
     def unlink(self) -> None:
         """Takes the name away if it still is this file's, and gives the lock back; a second call does nothing.
-
         Raises RegionFileError where the file is there and cannot be unlinked.
         """
         identity = self._identity
@@ -101,6 +100,15 @@ class RegionFile:
         if self._lock is not None:
             self._lock.close()
         self._lock = self._identity = None
+
+
+def clean() -> None:
+    """Removes what ended VMs left, where that is allowed."""
+    try:
+        with _directory.open_directory() as directory:
+            _stale.clean(directory, 0)
+    except VMScopeError:  # another user's by now, or gone
+        pass
 
 
 def create(directory: Directory, pid: int, image: Buffer, file: RegionFile | None = None) -> RegionFile:

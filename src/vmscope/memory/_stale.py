@@ -17,6 +17,7 @@ from vmscope.memory._directory import Directory
 TEMPORARY = ".vmscope-"  # then the pid, "-", and what nobody can guess: a file that is to become that pid's region
 _MOST_NAMES = 16384  # of /tmp are looked at: whoever may make files there must not hold up a start
 _LARGEST_PID = 2**31 - 1  # of pid_t; a number beyond is nobody's, and must not wrap round to somebody's
+_ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT  # it stays for whoever waits for it
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: a fifo must not hold us up
 
 
@@ -110,11 +111,14 @@ def _clean_socket(directory: Directory, name: str) -> None:
 
 
 def _lives(pid: int) -> bool:
-    """Whether `pid` is a process that could have written here: another user's could not."""
+    """Whether `pid` is a process that could have written here: another user's could not, nor can a child that has ended
+    and that nobody has waited for."""
     if pid > _LARGEST_PID:
         return False
     try:
         os.kill(pid, 0)
+        return os.waitid(os.P_PID, pid, _ENDED) is None
     except (ProcessLookupError, PermissionError):
         return False
-    return True
+    except ChildProcessError:  # not of this process
+        return True

@@ -116,6 +116,11 @@ class Region:
                 f"cannot map {path}: {error.strerror}", path=path, hint="leave out -XX:-PerfDataMirror"
             ) from error
 
+    def clean(self) -> None:
+        """Removes what killed children left, as workers of a pool: there may be no other VM that does when it starts."""
+        if sys.platform != "win32":  # where a file goes with its process
+            _system.clean()
+
     def unlink(self) -> None:
         """Takes the file away, also one that is half made. RegionFileError where it cannot be."""
         try:
