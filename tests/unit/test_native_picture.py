@@ -51,7 +51,7 @@ def test_threads_frames_and_places(native: Any) -> None:
     assert picture.threads() == picture.places() == picture.instructions() == []
     assert picture.tasks() is None
     assert picture.reserve() >= 2
-    picture.take(100, True)
+    picture.take(100)
     rows = picture.threads()
     assert [row[0] for row in rows] == sorted(row[0] for row in rows), "the oldest first"
     assert (ident, waiting.thread.native_id, False, False) in [row[1:] for row in rows]
@@ -64,7 +64,7 @@ def test_threads_frames_and_places(native: Any) -> None:
     assert stack[0] == (frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno)
     assert (frame.f_code, frame.f_lasti, True) in picture.instructions()
     assert len(picture.instructions()) == len({(id(code), *rest) for code, *rest in picture.instructions()})
-    picture.take(2, True)
+    picture.take(2)
     at = at_of(picture, ident)
     assert (len(picture.frames(at)), picture.threads()[at][3]) == (2, True), "it is cut"
     picture.clear()
@@ -135,7 +135,7 @@ def test_what_has_moved_on_since_another_picture_is_not_kept(native: Any) -> Non
     thread.start()
     first, second = native.Picture(), native.Picture()
     assert inside[0].wait(PATIENCE)
-    first.take(100, True)
+    first.take(100)
     for code, offset, innermost in first.instructions():
         second.want(code, offset, innermost, (-1,))
     steps[0].set()
@@ -188,7 +188,7 @@ def test_threads_that_come_and_go_and_run(native: Any) -> None:
     picture = native.Picture((type(threading.Lock()),))
     try:
         for _ in range(200):
-            picture.take(100, True)
+            picture.take(100)
             for code, offset, innermost in picture.instructions():
                 picture.want(code, offset, innermost, tuple(range(-1, min(code.co_nlocals, 20))))
             for at in range(len(picture.threads())):

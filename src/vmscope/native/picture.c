@@ -32,6 +32,7 @@ typedef struct {
     Snapshot *snapshot;
     Tasks tasks; /* of one that was taken without the GIL */
     size_t held; /* frames whose code objects are references: the first ones */
+    int named;   /* all frames are */
     Want *wants;
     size_t want_size, want_count; /* a power of two, at most half of it in use */
     uint32_t *begins;             /* of each held frame: where its objects begin among the kept */
@@ -139,6 +140,7 @@ forget(Picture *self)
         Py_XDECREF(self->kept[--self->kept_count]);
     }
     self->snapshot->thread_count = self->snapshot->frame_count = 0;
+    self->named = 0;
 }
 
 static PyObject *
@@ -149,16 +151,15 @@ picture_clear(Picture *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
-picture_take(Picture *self, PyObject *args)
+picture_take(Picture *self, PyObject *argument)
 {
-    Py_ssize_t limit;
-    int named = 0;
-    if (!PyArg_ParseTuple(args, "n|p:take", &limit, &named)) {
+    Py_ssize_t limit = PyLong_AsSsize_t(argument);
+    if (limit == -1 && PyErr_Occurred()) {
         return NULL;
     }
     Snapshot *snapshot = self->snapshot;
     forget(self);
-    if (!vmscope_copy_snapshot(snapshot, PyInterpreterState_Get(), limit < 0 ? 0 : (size_t)limit, named, 0) ||
+    if (!vmscope_copy_snapshot(snapshot, PyInterpreterState_Get(), limit < 0 ? 0 : (size_t)limit, 0) ||
         !reserve(&self->begins, &self->begin_size, snapshot->frame_count + 1, sizeof *self->begins)) {
         snapshot->thread_count = snapshot->frame_count = 0;
         return PyErr_NoMemory();
@@ -300,11 +301,26 @@ thread_at(const Picture *self, Py_ssize_t at)
     return &self->snapshot->threads[self->snapshot->thread_count - 1 - (size_t)at];
 }
 
+/* Only then is it told what the frames are called: 0 with an exception. */
+static int
+name_frames(Picture *self)
+{
+    if (!self->named && !vmscope_name_snapshot(self->snapshot)) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    self->named = 1;
+    return 1;
+}
+
 static PyObject *
 picture_frames(Picture *self, PyObject *argument)
 {
     Py_ssize_t at = PyLong_AsSsize_t(argument);
     const SnapshotThread *thread = at == -1 && PyErr_Occurred() ? NULL : thread_at(self, at);
+    if (thread != NULL && !name_frames(self)) {
+        return NULL;
+    }
     PyObject *list = thread == NULL ? NULL : PyList_New((Py_ssize_t)thread->count);
     for (size_t i = 0; list != NULL && i < thread->count; i++) {
         PyObject *number = PyLong_FromUnsignedLong(self->snapshot->frames[thread->begin + i].place);
@@ -327,7 +343,7 @@ static PyObject *
 picture_places(Picture *self, PyObject *Py_UNUSED(ignored))
 {
     const Names *names = &self->snapshot->names;
-    PyObject *list = PyList_New((Py_ssize_t)names->place_count);
+    PyObject *list = name_frames(self) ? PyList_New((Py_ssize_t)names->place_count) : NULL;
     for (size_t i = 0; list != NULL && i < names->place_count; i++) {
         uint32_t number = (uint32_t)i;
         PyObject *qualname = text(vmscope_qualname(names, number)), *filename = text(vmscope_filename(names, number));
@@ -472,6 +488,7 @@ vmscope_picture_of(PyTypeObject *type, ThreadDump *dump)
     PyObject *picture = make_picture(type, dump->snapshot, NULL);
     dump->snapshot = NULL;
     if (picture != NULL) {
+        ((Picture *)picture)->named = 1;
         ((Picture *)picture)->tasks = dump->tasks;
         dump->tasks = (Tasks){NULL, 0};
     }
@@ -484,8 +501,8 @@ static PyMethodDef picture_methods[] = {
      "want(code, offset, innermost, slots, /)\n--\n\nKeep these slots of each frame that is there; -1: its globals."},
     {"reserve", (PyCFunction)picture_reserve, METH_NOARGS,
      "reserve()\n--\n\nMakes room for the threads that there are, without the GIL; for how many."},
-    {"take", (PyCFunction)picture_take, METH_VARARGS,
-     "take(limit, named=False, /)\n--\n\nAll threads, in one go; of each so many frames at most; with the names of all."},
+    {"take", (PyCFunction)picture_take, METH_O,
+     "take(limit, /)\n--\n\nAll threads, in one go; of each so many frames at most."},
     {"clear", (PyCFunction)picture_clear, METH_NOARGS, "clear()\n--\n\nForgets it, but not what is wanted."},
     {"instructions", (PyCFunction)picture_instructions, METH_NOARGS,
      "instructions()\n--\n\n(code, offset, innermost) of all frames, each once; of a picture that was taken here."},
@@ -495,7 +512,7 @@ static PyMethodDef picture_methods[] = {
     {"frames", (PyCFunction)picture_frames, METH_O,
      "frames(at, /)\n--\n\nThe numbers of one thread's frames among the places, the innermost first."},
     {"places", (PyCFunction)picture_places, METH_NOARGS,
-     "places()\n--\n\n(qualname, filename, line) of all that has been named."},
+     "places()\n--\n\n(qualname, filename, line) of all frames."},
     {"kept", (PyCFunction)picture_kept, METH_VARARGS,
      "kept(at, other, there, /)\n--\n\n(depth, code, offset, what was kept) of those frames of one thread which are the same "
      "as in another picture, with their depth there: of the innermost, and of those that something was wanted of."},

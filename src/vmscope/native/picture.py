@@ -44,7 +44,7 @@ class Picture:
     def want(self, code: CodeType, offset: int, innermost: bool, slots: tuple[int, ...], /) -> None:
         self._wants[id(code), offset, bool(innermost)] = code, slots
 
-    def take(self, limit: int, named: bool = False, /) -> None:
+    def take(self, limit: int, /) -> None:
         frames = sys._current_frames()
         self.clear()
         for state, ident, native_id, _ in native.thread_states():

@@ -219,6 +219,67 @@ vmscope_take_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t li
 
 /* -- with the GIL: what is read stands still ------------------------------------------------------ */
 
+/* 0 without memory. */
+static int
+copy_stack(Snapshot *self, SnapshotThread *thread, const _PyInterpreterFrame *frame)
+{
+    for (; frame != NULL; frame = frame->previous) {
+        if (IS_ENTRY(frame->owner)) {
+            continue;
+        }
+        uintptr_t code = *(const uintptr_t *)((uintptr_t)frame + FRAME_CODE) & ~TAG_BITS;
+        uintptr_t instruction = *(const uintptr_t *)((uintptr_t)frame + FRAME_INSTRUCTION);
+        int offset = (int)(instruction - (code + CODE_SIZE));
+        if (frame->owner != FRAME_OWNED_BY_GENERATOR && offset < 2 * ((const PyCodeObject *)code)->_co_firsttraceable) {
+            continue;
+        }
+        if (thread->count == self->limit) {
+            thread->cut = 1;
+            break;
+        }
+        size_t at = thread->begin + thread->count++;
+        if (at == self->frame_size && !reserve(&self->frames, &self->frame_size, at + 1, sizeof *self->frames)) {
+            return 0;
+        }
+        self->frames[at] = (SnapshotFrame){(uintptr_t)frame, code, offset, 0};
+    }
+    return 1;
+}
+
+static const _PyInterpreterFrame *
+innermost_of(const PyThreadState *state)
+{
+    uintptr_t innermost = 0;
+    (void)vmscope_find_innermost((uintptr_t)state, &innermost);
+    return (const _PyInterpreterFrame *)innermost;
+}
+
+int
+vmscope_copy_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit, uint64_t only)
+{
+    begin(self, interpreter, limit);
+    /* Whoever has the GIL may follow the states: meanwhile new ones come at the head only, and none goes. */
+    for (PyThreadState *state = vmscope_first_state(interpreter); state != NULL; state = state->next) {
+        if (only != 0 && state->id != only) {
+            continue;
+        }
+        if (!reserve(&self->threads, &self->thread_size, self->thread_count + 1, sizeof *self->threads)) {
+            return 0;
+        }
+        if (state->next != NULL) {
+            __builtin_prefetch(innermost_of(state->next));
+        }
+        SnapshotThread *thread = &self->threads[self->thread_count++];
+        *thread = (SnapshotThread){.state = {(uintptr_t)state, state->id, state->thread_id, state->native_thread_id},
+                                   .begin = self->frame_count};
+        if (!copy_stack(self, thread, innermost_of(state))) {
+            return 0;
+        }
+        self->frame_count += thread->count;
+    }
+    return 1;
+}
+
 /* The places that were found last: most frames of many threads are at a few. */
 typedef struct {
     uintptr_t code;
@@ -228,82 +289,25 @@ typedef struct {
 
 #define RECENT 64
 
-/* 0 without memory. */
-static int
-copy_name(Snapshot *self, const Frame *frame, Recent *recent, SnapshotFrame *row)
-{
-    int fresh;
-    Recent *last = &recent[(row->code >> 4 ^ (uintptr_t)row->offset) % RECENT];
-    if (last->code != row->code || last->offset != row->offset) {
-        NameOutcome outcome = vmscope_name_frame(&self->names, frame, &row->place, &fresh);
-        if (outcome == NO_ROOM && vmscope_reserve_names(&self->names)) {
-            outcome = vmscope_name_frame(&self->names, frame, &row->place, &fresh);
-        }
-        if (outcome == NO_ROOM) {
-            return 0;
-        }
-        *last = (Recent){row->code, row->offset, row->place};
-    }
-    row->place = last->place;
-    return 1;
-}
-
-/* `recent` is NULL where no names are wanted. 0 without memory. */
-static int
-copy_stack(Snapshot *self, SnapshotThread *thread, uintptr_t innermost, Recent *recent)
-{
-    Frame frame;
-    for (uintptr_t next = innermost; next != 0 && vmscope_read_frame(&frame, next); next = frame.previous) {
-        int offset = (int)(frame.instruction - (frame.code + CODE_SIZE));
-        if (IS_ENTRY(frame.owner) || (frame.owner != FRAME_OWNED_BY_GENERATOR &&
-                                      offset < 2 * ((const PyCodeObject *)frame.code)->_co_firsttraceable)) {
-            continue;
-        }
-        if (thread->count == self->limit) {
-            thread->cut = 1;
-            break;
-        }
-        size_t at = thread->begin + thread->count;
-        if (!reserve(&self->frames, &self->frame_size, at + 1, sizeof *self->frames)) {
-            return 0;
-        }
-        self->frames[at] = (SnapshotFrame){frame.address, frame.code, offset, 0};
-        if (recent != NULL && !copy_name(self, &frame, recent, &self->frames[at])) {
-            return 0;
-        }
-        thread->count++;
-    }
-    return 1;
-}
-
 int
-vmscope_copy_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit, int named, uint64_t only)
+vmscope_name_snapshot(Snapshot *self)
 {
     Recent recent[RECENT] = {{0, 0, 0}};
-    uintptr_t innermost;
-    begin(self, interpreter, limit);
-    if (named && !vmscope_reserve_names(&self->names)) {
-        return 0;
-    }
-    /* Whoever has the GIL may follow the states: meanwhile new ones come at the head only, and none goes. */
-    for (PyThreadState *state = vmscope_first_state(interpreter); state != NULL; state = state->next) {
-        if (only != 0 && state->id != only) {
-            continue;
+    for (size_t i = 0; i < self->frame_count; i++) {
+        SnapshotFrame *row = &self->frames[i];
+        Recent *last = &recent[(row->code >> 4 ^ (uintptr_t)row->offset) % RECENT];
+        if (last->code != row->code || last->offset != row->offset) {
+            Frame frame = {.code = row->code,
+                           .instruction = row->code + CODE_SIZE + (uintptr_t)row->offset,
+                           .owner = FRAME_OWNED_BY_GENERATOR}; /* that it executes has been seen */
+            int fresh;
+            if (!vmscope_reserve_names(&self->names) ||
+                vmscope_name_frame(&self->names, &frame, &row->place, &fresh) != NAMED) {
+                return 0;
+            }
+            *last = (Recent){row->code, row->offset, row->place};
         }
-        if (!reserve(&self->threads, &self->thread_size, self->thread_count + 1, sizeof *self->threads)) {
-            return 0;
-        }
-        if (state->next != NULL && vmscope_find_innermost((uintptr_t)state->next, &innermost)) {
-            __builtin_prefetch((const void *)innermost);
-        }
-        SnapshotThread *thread = &self->threads[self->thread_count++];
-        *thread = (SnapshotThread){.state = {(uintptr_t)state, state->id, state->thread_id, state->native_thread_id},
-                                   .begin = self->frame_count};
-        if (vmscope_find_innermost((uintptr_t)state, &innermost) &&
-            !copy_stack(self, thread, innermost, named ? recent : NULL)) {
-            return 0;
-        }
-        self->frame_count += thread->count;
+        row->place = last->place;
     }
     return 1;
 }

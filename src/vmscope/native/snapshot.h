@@ -41,9 +41,12 @@ void vmscope_free_snapshot(Snapshot *self);
  * names. 0 without memory. */
 int vmscope_take_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit);
 
-/* With the GIL, on a thread of this interpreter; with names or without; of the thread with this number, or, where that
- * is 0, of all. 0 without memory. */
-int vmscope_copy_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit, int named, uint64_t only);
+/* With the GIL, on a thread of this interpreter, without names; of the thread with this number, or, where that is 0, of
+ * all. 0 without memory. */
+int vmscope_copy_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit, uint64_t only);
+
+/* Gives its frames their names, with the GIL, while somebody keeps their code objects. 0 without memory. */
+int vmscope_name_snapshot(Snapshot *self);
 
 /* Room for so many threads and frames before it is taken, its pages there. 0 without memory. */
 int vmscope_reserve_snapshot(Snapshot *self, size_t threads, size_t frames);

@@ -63,7 +63,7 @@ of_each_thread(PyObject *(*describe)(const Snapshot *, const SnapshotThread *), 
     int collecting = PyGC_Disable();
     Snapshot *snapshot = vmscope_new_snapshot();
     int taken = snapshot != NULL &&
-                vmscope_copy_snapshot(snapshot, PyInterpreterState_Get(), limit < 0 ? 0 : (size_t)limit, 0, only);
+                vmscope_copy_snapshot(snapshot, PyInterpreterState_Get(), limit < 0 ? 0 : (size_t)limit, only);
     PyObject *list = taken ? PyList_New(0) : PyErr_NoMemory();
     for (size_t i = taken ? snapshot->thread_count : 0; list != NULL && i > 0; i--) { /* the newest comes first */
         const SnapshotThread *thread = &snapshot->threads[i - 1];

@@ -109,7 +109,7 @@ def take(turn: Turns, asked: Picture | None = None) -> list[Sighting]:
     first = native.Picture()
     long = first.reserve() * EACH
     turn(long)
-    first.take(LIMIT, asked is None or any(lost for *_, lost in asked.threads()))
+    first.take(LIMIT)
     turn()
     look = Look()
     second = native.Picture(look.kinds)
