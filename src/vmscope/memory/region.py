@@ -117,7 +117,7 @@ class Region:
             ) from error
 
     def clean(self) -> None:
-        """Removes what killed children left, as workers of a pool: there may be no other VM that does when it starts."""
+        """Removes what killed children left, as workers of a pool: no other VM may start that does."""
         if sys.platform != "win32":  # where a file goes with its process
             _system.clean()
 

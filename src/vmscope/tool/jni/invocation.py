@@ -49,8 +49,8 @@ class Invocation(Group):
         return known[0]
 
     def _number(self, method: Method, target: Target) -> int:
-        """The method's one id, which events and frames have too. Another one only for what it cannot mean as well: calls
-        with arguments of other types, or as other than the first one took it for."""
+        """The method's one id, which events and frames have too. Another one only for what it cannot mean as well:
+        calls with arguments of other types than the first that were asked for."""
         if target.is_of(method):
             number = self.jni.method_id(method)
             if self._targets.setdefault(number, target).is_like(target):
