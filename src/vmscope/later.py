@@ -140,16 +140,20 @@ class _Finder:
 
 
 class ProgramsCode:
-    """A context, around code on a thread of ours that is not ours: it finds modules as the program does."""
+    """A context, around code on a thread of ours that is not ours: it finds modules as the program does, and the
+    program's tools are told of it."""
 
     __slots__ = ("_was_ours",)
 
     def __enter__(self) -> None:
         self._was_ours = _thread.get_ident() in _ours
-        _ours.discard(_thread.get_ident())
+        if self._was_ours:
+            _ours.discard(_thread.get_ident())
+            native.enter_programs_code()
 
     def __exit__(self, *_: object) -> None:
         if self._was_ours:
+            native.leave_programs_code()
             _ours.add(_thread.get_ident())
 
 

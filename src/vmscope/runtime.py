@@ -327,12 +327,13 @@ class VirtualMachine:
     def _post_notice(self) -> None:
         """`vmscope ps --all` shows the reason, also where /tmp is read-only."""
         if sys.platform != "win32":
-            from vmscope.wire import notice
-
             try:
+                from vmscope.wire import notice
+
                 with native.Descriptor(os.memfd_create, notice.name(self.reason)) as fd:
+                    os.ftruncate(fd, 1)
                     self._notice = native.lock_mapping(fd, 1)
-            except OSError:  # no descriptor, or no memory
+            except (OSError, ImportError):  # no descriptor, no memory, or the package is out of reach
                 pass
 
     def _start_mirror(self, region: Region) -> None:

@@ -272,15 +272,14 @@ open_file(Mirror *self)
 static void
 tell_loss(Mirror *self)
 {
-    atomic_fetch_add(&vmscope_own_states, 1);
-    PyGILState_STATE gil = PyGILState_Ensure();
+    OwnCode own = vmscope_begin_own_code();
     if (!vmscope_thread_is_stopping(&self->thread)) {
         self->told = 1;
         PyObject *result = PyObject_CallNoArgs(self->on_loss);
         PyErr_Clear(); /* a host is never troubled */
         Py_XDECREF(result);
     }
-    PyGILState_Release(gil);
+    vmscope_end_own_code(own);
 }
 
 void

@@ -40,8 +40,7 @@ unshare_descriptors(void)
 static int
 call(void)
 {
-    atomic_fetch_add(&vmscope_own_states, 1);
-    PyGILState_STATE gil = PyGILState_Ensure();
+    OwnCode own = vmscope_begin_own_code();
     int due = !vmscope_thread_is_stopping(&later.thread);
     if (due) {
         PyObject *callback = atomic_exchange(&later.callback, NULL);
@@ -50,7 +49,7 @@ call(void)
         Py_XDECREF(result);
         Py_XDECREF(callback);
     }
-    PyGILState_Release(gil);
+    vmscope_end_own_code(own);
     return due;
 }
 
@@ -150,7 +149,25 @@ prepare_listener(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+/* The program's code on a thread of ours is the program's: its tools are told of it. */
+static PyObject *
+enter_programs_code(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyThreadState_LeaveTracing(PyThreadState_Get());
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+leave_programs_code(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyThreadState_EnterTracing(PyThreadState_Get());
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"enter_programs_code", enter_programs_code, METH_NOARGS,
+     "On a thread of our own: what follows is told to sys.monitoring, sys.settrace and sys.setprofile."},
+    {"leave_programs_code", leave_programs_code, METH_NOARGS, "Ends that."},
     {"call_later", call_later, METH_VARARGS,
      "call_later(delay, callback): calls it once, on a thread of our own, in so many ns; not in a forked child. Takes the\n"
      "place of a call that still waits. OSError where no thread can be started, RuntimeError in a sub-interpreter."},

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["call_later", "cancel_call", "prepare_listener"]
+__all__ = ["call_later", "cancel_call", "enter_programs_code", "leave_programs_code", "prepare_listener"]
 
 _TIMEOUT = 1_000_000_000  # ns: a fork in the middle of the call would copy half of what it does
 
@@ -65,3 +65,11 @@ def cancel_call(wait: bool = True, /) -> bool:
     `wait` makes no difference here: a thread that only sleeps ends at once.
     """
     return _last is None or _last._deactivate(_TIMEOUT)
+
+
+def enter_programs_code() -> None:
+    """Nothing: what the twin does of its own is told to the program's tools too."""
+
+
+def leave_programs_code() -> None:
+    """Nothing, as above."""

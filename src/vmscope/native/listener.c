@@ -100,8 +100,7 @@ static Progress
 run(Listener *self, Connection *connection, uint64_t serial)
 {
     Progress progress = ANSWERED;
-    atomic_fetch_add(&vmscope_own_states, 1);
-    PyGILState_STATE gil = PyGILState_Ensure();
+    OwnCode own = vmscope_begin_own_code();
     if (claim(self, connection, serial)) {
         int allowed = is_allowed(self, connection);
         progress = allowed && take_step(self, connection) ? UNFINISHED : COMPLETE;
@@ -116,7 +115,7 @@ run(Listener *self, Connection *connection, uint64_t serial)
             Py_CLEAR(connection->call);
         }
     }
-    PyGILState_Release(gil);
+    vmscope_end_own_code(own);
     return progress;
 }
 

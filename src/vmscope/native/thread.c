@@ -64,6 +64,22 @@ vmscope_own_cpu(void)
     return atomic_load_explicit(&own_cpu, memory_order_relaxed);
 }
 
+OwnCode
+vmscope_begin_own_code(void)
+{
+    atomic_fetch_add(&vmscope_own_states, 1);
+    OwnCode own = {.gil = PyGILState_Ensure(), .state = PyThreadState_Get()};
+    PyThreadState_EnterTracing(own.state);
+    return own;
+}
+
+void
+vmscope_end_own_code(OwnCode own)
+{
+    PyThreadState_LeaveTracing(own.state);
+    PyGILState_Release(own.gil);
+}
+
 /* By a clock that nobody sets: whoever did would make a fork, or the end of the process, wait for as long. */
 static struct timespec
 deadline_after(int64_t nanoseconds)

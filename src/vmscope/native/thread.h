@@ -57,6 +57,15 @@ int64_t vmscope_own_cpu(void);
 /* Thread states that vmscope's own threads have made. */
 extern _Atomic int64_t vmscope_own_states;
 
+/* Around Python code of ours on such a thread: takes the GIL, and the program's tools are told of nothing in between:
+ * neither sys.monitoring nor sys.settrace and sys.setprofile. */
+typedef struct {
+    PyGILState_STATE gil;
+    PyThreadState *state;
+} OwnCode;
+OwnCode vmscope_begin_own_code(void);
+void vmscope_end_own_code(OwnCode own);
+
 /* True on such a thread; a signal handler may read it. */
 extern VMSCOPE_THREAD_LOCAL int vmscope_on_own_thread;
 
