@@ -220,6 +220,48 @@ def test_root_in_a_user_namespace_is_not_root(private_user: User, start_python: 
     assert answer in NOTHING
 
 
+IN_A_NAMESPACE = """
+import os, struct
+libc, user, group = ctypes.CDLL(None), os.getuid(), os.getgid()
+assert libc.unshare(0x10000000) == 0  # CLONE_NEWUSER
+open("/proc/self/setgroups", "w").write("deny")
+for name, own in ("uid_map", user), ("gid_map", group):
+    with open(f"/proc/self/{name}", "w") as file:
+        file.write(f"{number} {own} 1")
+assert libc.capset(struct.pack("Ii", 0x20080522, 0), bytes(24)) == 0
+prctl(DUMPABLE, 1)
+assert os.getresuid() == (number,) * 3
+"""
+
+
+@pytest.mark.parametrize("number", [1000, 65534])
+def test_who_has_no_id_in_the_namespace_is_not_nobody(
+    number: int, private_user: User, start_python: StartPython
+) -> None:
+    """Everybody from outside looks like user 65534 there: to a process that is that user, like itself."""
+    if subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces")
+    child = target(start_python, become(private_user) + f"number = {number}\n" + IN_A_NAMESPACE)
+    if child.ask("1").startswith("none"):
+        pytest.skip("no user namespaces")
+    with client(
+        child.pid, "import os\nos.setgroups([])\nos.setresgid(*[54321] * 3)\nos.setresuid(*[54321] * 3)\n"
+    ) as asking:
+        assert said(asking) in NOTHING
+    with client(child.pid, become(private_user)) as asking:
+        answer = said(asking)
+    assert answer in NOTHING if number == 65534 else answer.startswith(SERVED)
+
+
+def test_user_nobody_of_the_first_namespace(start_python: StartPython) -> None:
+    if Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]:
+        pytest.skip("this is no first user namespace")
+    code = "import os\nos.setgroups([])\nos.setresgid(*[65534] * 3)\nos.setresuid(*[65534] * 3)\n"
+    child = target(start_python, f"{code}prctl(DUMPABLE, 1)\n")
+    with client(child.pid, code) as asking:
+        assert said(asking).startswith(SERVED)
+
+
 def test_what_the_tool_says(private_user: User, start_python: StartPython) -> None:
     code = PRIVILEGED["saved user"].format(uid=private_user.uid, gid=private_user.gid)
     child = target(start_python, f"import os\nos.setgroups([])\n{code}")

@@ -3,12 +3,36 @@
 #include "listener.h"
 
 #include <stdint.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define CAPABILITY_VERSION_3 0x20080522 /* capget(2); its header file is not everywhere */
+
+#define NOBODY 65534 /* and, as the kernel shows it, whoever has no id in this process's user namespace */
+#define ALL " 4294967295\n"
+
+/* Whether every id has one in this process's user namespace, as in the first one. False where that cannot be known. */
+static int
+maps_all(const char *path)
+{
+    char text[64];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t end = sizeof ALL - 1, length = fd < 0 ? -1 : read(fd, text, sizeof text);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return length > end && memcmp(text + length - end, ALL, (size_t)end) == 0;
+}
+
+static int
+is_known(uid_t uid, gid_t gid)
+{
+    return (uid != NOBODY || maps_all("/proc/self/uid_map")) && (gid != NOBODY || maps_all("/proc/self/gid_map"));
+}
 
 /* The real, the effective and the saved one: a process that has put privileges aside for a while has them still. */
 static int
@@ -42,5 +66,5 @@ is_privileged(void)
 int
 vmscope_may_attach(uid_t uid, gid_t gid)
 {
-    return uid == 0 || (has_ids(uid, gid) && !is_privileged());
+    return uid == 0 || (has_ids(uid, gid) && is_known(uid, gid) && !is_privileged());
 }

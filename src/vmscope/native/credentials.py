@@ -6,13 +6,26 @@ import os
 from struct import iter_unpack
 
 _AT_SECURE = 23
+_NOBODY = 65534  # and, as the kernel shows it, whoever has no id in this process's user namespace
 
 
 def may_attach(uid: int, gid: int) -> bool:
     """Whether a client with these effective ids may, by the ids and the privileges that the process has now."""
     if uid == 0:
         return True
-    return os.getresuid() == (uid,) * 3 and os.getresgid() == (gid,) * 3 and not _is_privileged(uid)
+    same = os.getresuid() == (uid,) * 3 and os.getresgid() == (gid,) * 3
+    return same and _is_known(uid, "uid_map") and _is_known(gid, "gid_map") and not _is_privileged(uid)
+
+
+def _is_known(number: int, name: str) -> bool:
+    """Whether it is nobody else's: every id has one in this process's user namespace, as in the first one."""
+    if number != _NOBODY:
+        return True
+    try:
+        with open(f"/proc/self/{name}", "rb") as file:
+            return file.read().endswith(b" 4294967295\n")
+    except OSError:
+        return False
 
 
 def _is_privileged(uid: int) -> bool:
