@@ -331,7 +331,7 @@ class VirtualMachine:
                 from vmscope.wire import notice
 
                 with native.Descriptor(os.memfd_create, notice.name(self.reason)) as fd:
-                    os.ftruncate(fd, 1)
+                    os.ftruncate(fd, 1)  # the twin maps nothing beyond a file's end
                     self._notice = native.lock_mapping(fd, 1)
             except (OSError, ImportError):  # no descriptor, no memory, or the package is out of reach
                 pass

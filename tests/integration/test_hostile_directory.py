@@ -58,7 +58,7 @@ def start(mounts: str, before: str = "") -> dict[str, Any]:
     ],
     ids=["symlink", "dangling", "loop", "group-writable", "world-writable", "file", "fifo"],
 )
-def test_directory(mounts: str, reason: str) -> None:
+def test_directory(mounts: str, reason: str, implementation: str) -> None:
     answer = start(mounts)
     assert (answer["path"], answer["reason"]) == (None, reason)
     assert answer["untouched"]
