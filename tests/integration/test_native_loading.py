@@ -405,6 +405,25 @@ def test_a_linked_agent_wins(program: Path, folder: Path, option: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("option", ["-pyagent:shop=0a", "-agentlib:shop=0a", "attach", "load_agent"])
+def test_a_linked_agent_wins_over_a_module_of_its_name(program: Path, tmp_path: Path, option: str) -> None:
+    (tmp_path / "shop.py").write_text("print('a module')\nagent_on_load = agent_on_attach = lambda vm, options: 0\n")
+    paths = os.pathsep.join(filter(None, [str(tmp_path), *sys.path]))
+    code, words, entry = "pass", [option], "Agent_OnLoad_shop"
+    if option == "load_agent":
+        code, words, entry = "from vmscope import tool; tool.load_agent('shop', '0a')", [], "Agent_OnAttach_shop"
+    elif option == "attach":
+        code, words, entry = (
+            "import vmscope; vmscope.stop(); vmscope.start('-pyagent:shop=0a')",
+            [],
+            "Agent_OnAttach_shop",
+        )
+    lines = embedded(program, words, code, {"PYTHONPATH": paths})
+    assert lines == [f"{entry} 0a", "Agent_OnUnload_shop (no options)"]
+    other = embedded(program, ["-pyagent:store"], variables={"PYTHONPATH": paths})
+    assert "no module is called store" in other[-1]
+
+
 @pytest.mark.parametrize("path", ["shop", "libshop", "/nowhere/shop.so", "/nowhere/libshop", "/nowhere/libshop.so.1"])
 def test_a_file_that_is_called_otherwise_is_not_linked(program: Path, path: str) -> None:
     """As HotSpot 17 has it: the name of a linked agent's file has both `lib` and `.so`."""

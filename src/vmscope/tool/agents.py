@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope import later, log
+from vmscope import later, log, native
 from vmscope.errors import AgentError, LibraryError
 from vmscope.tool import calls, host, reports
 from vmscope.tool.codes import Phase, Version
@@ -175,7 +175,7 @@ def find(vm: Host, kind: str, name: str, options: str | None) -> Agent:
     module = _find_linked(plain)
     if module is not None:
         return Agent(vm, name, options, module, plain)
-    if kind == "-pyagent":
+    if kind == "-pyagent" and not _is_linked_natively(name):
         return Agent(vm, name, options, _import(name))
     from vmscope.tool.jni.library import find_native
 
@@ -321,6 +321,12 @@ def _find_linked(name: str) -> object | None:
         if hasattr(module, f"agent_on_load_{name}"):
             return module
     return None
+
+
+def _is_linked_natively(name: str) -> bool:
+    """Whether the executable has a native agent of this name: no module takes it away, as no library does."""
+    exports = getattr(native, "program_exports", None)  # the twin knows no native agents
+    return exports is not None and "\0" not in name and exports(f"Agent_OnLoad_{name}")
 
 
 def _import(name: str) -> object:

@@ -1,6 +1,8 @@
 /* The module of functions for native agents, made when the first is loaded: nobody else pays for it. */
 #include "interface.h"
 
+#include <dlfcn.h>
+
 int vmscope_in_main_interpreter(void);
 
 static struct PyModuleDef definition = {
@@ -37,7 +39,25 @@ load_jni(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     return Py_XNewRef(made);
 }
 
+/* As `open(None)` and `symbol` of that module find it, without the tables that native agents need. */
+static PyObject *
+program_exports(PyObject *Py_UNUSED(module), PyObject *argument)
+{
+    PyObject *name;
+    if (!PyUnicode_FSConverter(argument, &name)) {
+        return NULL;
+    }
+    void *program = dlopen(NULL, RTLD_LAZY);
+    int found = program != NULL && dlsym(program, PyBytes_AS_STRING(name)) != NULL;
+    if (program != NULL) {
+        dlclose(program);
+    }
+    Py_DECREF(name);
+    return PyBool_FromLong(found);
+}
+
 static PyMethodDef functions[] = {
+    {"program_exports", program_exports, METH_O, "program_exports(name): whether the executable has a function of that name."},
     {"load_jni", load_jni, METH_NOARGS, "load_jni() -> module: the functions for native agents."},
     {NULL, NULL, 0, NULL},
 };
