@@ -1,12 +1,15 @@
-"""What autostart costs a process, in two virtual environments that are alike but for it."""
+"""What autostart costs a process, and the file by which `vmscope run` reaches children, where nobody has woken it: in
+virtual environments that are alike but for that."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copy
 from tempfile import TemporaryDirectory
 
 from benchmarks.measure import Figure, in_turns, output, process
+from benchmarks.world import ROOT
 from tests.environment import Environment
 
 IMPORTED = "import sys; print('vmscope.boot' in sys.modules)"
@@ -19,7 +22,30 @@ PROGRAMS = (
 )
 
 
+FOLLOW = "vmscope_follow.pth"
+FOLLOWED = "import sys; print('vmscope.follow' in sys.modules)"
+
+
 def figures(rounds: int) -> Iterator[Figure]:
+    yield from autostart(rounds)
+    yield inert(rounds)
+
+
+def inert(rounds: int) -> Figure:
+    """The file in the environment, and its variable not set: a hundredth of a start, so more rounds than elsewhere."""
+    with TemporaryDirectory() as folder:
+        without, having = (Environment(Path(folder) / name) for name in ("without", "having"))
+        copy(ROOT / "src" / FOLLOW, having.site)
+        for environment, expected in ((without, "False\n"), (having, "True\n")):
+            woken = environment.run("-c", FOLLOWED, env={"VMSCOPE_RUN_OPTIONS": "-Dwoken=1"})
+            if woken != (0, expected, "") or output([environment.python, "-c", FOLLOWED]) != "False\n":
+                raise RuntimeError(f"whether {FOLLOW} is woken in {environment.folder} should be {expected.strip()}")
+        cases = {each.folder.name: process([each.python, "-c", "pass"]) for each in (having, without)}
+        found = in_turns(cases, 20 * rounds)
+        return Figure(f"`python -c pass` with {FOLLOW} at rest, to without", found["having"], found["without"], 1.01)
+
+
+def autostart(rounds: int) -> Iterator[Figure]:
     with TemporaryDirectory() as folder:
         without, having = (Environment(Path(folder) / name) for name in ("without", "having"))
         having.switch("on")
