@@ -106,7 +106,7 @@ def project() -> Iterator[Path]:
         copy.mkdir()
         for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, copy)
-        shutil.copytree(ROOT / "src" / "vmscope", copy / "src" / "vmscope", ignore=shutil.ignore_patterns("*.so"))
+        shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("*.so", "*.egg-info"))
         yield copy
 
 
@@ -138,5 +138,6 @@ def test_a_build_without_the_extension(project: Path, compiler: str, why: str) -
         text=True,
         check=True,
     ).stdout
-    assert "native/mirror.py" in names
+    for name in ("native/mirror.py", "__pyinstaller/hook-vmscope.py", "vmscope_follow.pth"):
+        assert name in names
     assert ".so" not in names
