@@ -48,7 +48,7 @@ TARGETS = {
         Target("walk", (HERE / "check_walk.c", NATIVE / "walk.c"), 4096, python=False),
         Target("scan", (NATIVE / "scan.c", NATIVE / "walk.c"), 2048),
         Target("frames", (NATIVE / "frames.c",), 600),
-        Target("mapping", (NATIVE / "mapping.c",), 64),
+        Target("mapping", (NATIVE / "mapping.c", NATIVE / "guard.c"), 64),
         Target("strings", (NATIVE / "frames.c",), 300),
         Target("replies", (), 300),
         Target("arguments", (), 120),

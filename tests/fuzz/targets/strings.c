@@ -24,6 +24,14 @@ vmscope_reclaim(Listener *Py_UNUSED(self), int64_t Py_UNUSED(now))
 {
 }
 
+struct PyModuleDef vmscope_native_def = {PyModuleDef_HEAD_INIT, "state", NULL, sizeof(NativeState), .m_slots = NULL};
+
+PyObject *
+vmscope_picture_of(PyTypeObject *Py_UNUSED(type), ThreadDump *Py_UNUSED(dump))
+{
+    Py_RETURN_NONE; /* no connection has a dump */
+}
+
 /* call(request): the request, which is whole, as the command sees it. */
 static PyObject *
 make_call(PyObject *module, PyObject *data)
@@ -42,13 +50,12 @@ make_call(PyObject *module, PyObject *data)
 }
 
 static PyMethodDef make_call_function = {"call", make_call, METH_O, NULL};
-static struct PyModuleDef state_definition = {PyModuleDef_HEAD_INIT, "state", NULL, sizeof(NativeState), .m_slots = NULL};
 
 static int
 add_call(PyObject *part)
 {
     static Listener listener; /* for ever, as what refers to it */
-    PyObject *module = PyModule_Create(&state_definition);
+    PyObject *module = PyModule_Create(&vmscope_native_def);
     if (module == NULL || vmscope_add_call(module) < 0) {
         return -1;
     }
