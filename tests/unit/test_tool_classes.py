@@ -201,10 +201,9 @@ def test_signatures(env: Environment, klass: type, signature: str, generic: str 
 def test_signatures_are_the_classes_names(env: Environment) -> None:
     for klass in env.get_loaded_classes():
         signature, _ = env.get_class_signature(klass)
-        module, _, name = signature[1:-1].rpartition("/")
-        assert name.replace("$", ".") == type.__dict__["__qualname__"].__get__(klass)
+        name = type.__dict__["__qualname__"].__get__(klass).replace(".", "$")
         of = type.__dict__["__module__"].__get__(klass)  # not klass.__module__, which is its metaclass's affair
-        assert module.replace("/", ".") == (of if isinstance(of, str) else "")
+        assert signature == (f"L{of.replace('.', '/')}/{name};" if isinstance(of, str) and of else f"L{name};")
 
 
 def test_status_and_what_can_be_changed(env: Environment) -> None:

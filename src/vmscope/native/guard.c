@@ -132,26 +132,37 @@ is_ours(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
 }
 
-/* With the lock. */
+/* Ours is to take the place of this one. */
+static void
+put_below(Place *place, const struct sigaction *found)
+{
+    if (!is_ours(found)) {
+        if (place->users > 0 && is_function(found)) {
+            place->below = place->before;
+            place->overtaken = 1;
+        }
+        place->before = *found;
+    } else if (place->users == 0 && place->overtaken) { /* who was above has put ours back, and is gone */
+        place->before = place->below;
+        place->overtaken = 0;
+    }
+}
+
+/* With the lock. Another thread's fault may come as soon as ours is there: it must find whom it belongs to. */
 static void
 install(Place *place)
 {
-    struct sigaction action, found;
+    struct sigaction action, found, replaced;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_fault;
     /* NODEFER: the jump out of the handler leaves the signal mask as it was. */
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    sigaction(place->signum, &action, &found);
-    if (!is_ours(&found)) {
-        if (place->users > 0 && is_function(&found)) {
-            place->below = place->before;
-            place->overtaken = 1;
-        }
-        place->before = found;
-    } else if (place->users == 0 && place->overtaken) { /* who was above has put ours back, and is gone */
-        place->before = place->below;
-        place->overtaken = 0;
+    sigaction(place->signum, NULL, &found);
+    put_below(place, &found);
+    sigaction(place->signum, &action, &replaced);
+    if (function_of(&replaced) != function_of(&found)) { /* it has come this very moment */
+        put_below(place, &replaced);
     }
 }
 
