@@ -259,6 +259,14 @@ def test_stat_of_a_saved_region(tmp_path: Path) -> None:
     assert line["uptime_seconds"] > 0
 
 
+def test_a_second_pid_is_not_taken_as_an_interval() -> None:
+    error = run("stat", "4711", "4712", status=2)
+    assert error == (
+        "vmscope: stat takes an interval after the PID, not 4712 "
+        "(write 4711,4712 for both VMs, 4712s for an interval)\n"
+    )
+
+
 # -- counters -------------------------------------------------------------------------------------
 
 

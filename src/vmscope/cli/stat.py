@@ -58,6 +58,7 @@ $ vmscope stat shop,4830
  4830    11.4s     14   0.2%     20  92.5M   1.3%  Store
 """
 
+_PROBABLY_PID = 1000  # what nobody means as seconds between lines
 _REPEAT = 20  # lines between headers
 _REASON = Column("REASON")
 
@@ -231,6 +232,11 @@ def main(args: list[str]) -> int:
     options, words = _options.parse("stat", args, {"--json": None, "--watch": "2"})
     if not 1 <= len(words) <= 3 or ("--watch" in options and len(words) > 1):
         raise CommandLineError("stat takes a PID, an interval and a count", hint="vmscope stat --help shows an example")
+    if len(words) > 1 and words[1].isdecimal() and int(words[1]) >= _PROBABLY_PID:
+        raise CommandLineError(
+            f"stat takes an interval after the PID, not {words[1]}",
+            hint=f"write {words[0]},{words[1]} for both VMs, {words[1]}s for an interval",
+        )
     interval = _options.seconds("stat", words[1] if len(words) > 1 else options.get("--watch", "1"))
     endless = len(words) == 2 or "--watch" in options
     left = _options.count("stat", words[2]) if len(words) == 3 else 1
