@@ -203,7 +203,7 @@ def test_signatures_are_the_classes_names(env: Environment) -> None:
         signature, _ = env.get_class_signature(klass)
         name = type.__dict__["__qualname__"].__get__(klass).replace(".", "$")
         of = type.__dict__["__module__"].__get__(klass)  # not klass.__module__, which is its metaclass's affair
-        assert signature == (f"L{of.replace('.', '/')}/{name};" if isinstance(of, str) else f"L{name};")
+        assert signature == (f"L{of.replace('.', '/')}/{name};" if isinstance(of, str) and of else f"L{name};")
 
 
 def test_status_and_what_can_be_changed(env: Environment) -> None:

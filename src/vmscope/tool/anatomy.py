@@ -97,7 +97,8 @@ def module_name(klass: type) -> str:
 
 def signature(klass: type) -> str:
     """As the JVM would write it: `Lshop/models/Order$Line;` for Order.Line of the module shop.models."""
-    return f"L{module_name(klass).replace('.', '/')}/{qualname(klass).replace('.', '$')};"
+    package = module_name(klass).replace(".", "/")
+    return f"L{package}{'/' * bool(package)}{qualname(klass).replace('.', '$')};"
 
 
 def attribute(thing: object, name: str) -> Any:
