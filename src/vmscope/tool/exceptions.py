@@ -6,7 +6,6 @@ from types import CodeType
 from weakref import WeakKeyDictionary
 
 from vmscope.tool import handlers, threads
-from vmscope.tool.capabilities import Capability
 from vmscope.tool.events import Event
 from vmscope.tool.frames import frame_of
 
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from vmscope.tool.threads import Thread
 
 HEAP, THREADS = 1 | 2, 1 | 4  # JVM TI's flags: out of memory, and of which kind
-KINDS = {
-    HEAP: 1 << Capability.CAN_GENERATE_RESOURCE_EXHAUSTION_HEAP_EVENTS,
-    THREADS: 1 << Capability.CAN_GENERATE_RESOURCE_EXHAUSTION_THREADS_EVENTS,
-}
 NO_THREAD = "can't start new thread"
 FLYING = 256  # exceptions in flight on one thread that are told apart
 PROGRAMS, OWN, NEW = range(3)  # whose one is; NEW: the program's, made in the place of another, with no traceback yet
@@ -99,12 +94,16 @@ class Exceptions:
             self.caught(code, offset, error)
 
     def _exhausted(self, kind: int, error: BaseException) -> None:
-        """ResourceExhausted, for those who hold the kind's capability."""
-        host = self._host
-        thread = threads.current()
-        for environment in [] if host is None else host.environments:
-            if environment.held & KINDS[kind] and environment.wants(Event.RESOURCE_EXHAUSTED, thread):
-                environment.deliver(Event.RESOURCE_EXHAUSTED, (kind, str(error) or type(error).__name__))
+        if self._host is not None:
+            post_exhausted(self._host, kind, error)
+
+
+def post_exhausted(host: Host, kind: int, error: BaseException) -> None:
+    """ResourceExhausted, for all who have enabled it: as in HotSpot, without the kind's capability too."""
+    thread = threads.current()
+    for environment in host.environments:
+        if environment.wants(Event.RESOURCE_EXHAUSTED, thread):
+            environment.deliver(Event.RESOURCE_EXHAUSTED, (kind, str(error) or type(error).__name__))
 
 
 def is_own(code: CodeType, error: BaseException, method: CodeType | None, location: int) -> bool:

@@ -43,7 +43,12 @@ jni_set_pending(Native *native, PyObject *error)
 void
 jni_raised(Native *native)
 {
-    jni_set_pending(native, jni_fetch());
+    PyObject *error = jni_fetch();
+    if (error != NULL && PyErr_GivenExceptionMatches(error, PyExc_MemoryError)) {
+        Py_XDECREF(PyObject_CallMethod(jni_machine, "post_exhausted", "O", error));
+        PyErr_Clear();
+    }
+    jni_set_pending(native, error);
 }
 
 /* What came from Python, which has seen to it that it is in its type's range. */

@@ -8,7 +8,7 @@ from itertools import count
 
 from vmscope import native
 from vmscope.errors import AgentError
-from vmscope.tool import heap, monitors, reports, signals, threads
+from vmscope.tool import exceptions, frames, heap, monitors, reports, signals, threads
 from vmscope.tool.codes import Phase
 from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
 from vmscope.tool.events import KINDS, Event
@@ -174,6 +174,14 @@ class Machine:
             place = PLACES.get(event) or (Event(event).name if event in KINDS else f"event {event}")
         reports.count(agent, place)
         reports.error("agent %s: %s left an exception pending", agent or reports.UNNAMED, place, error=error)
+
+    def post_exhausted(self, error: MemoryError) -> None:
+        """A function of JNI's has found no memory. Of what the program's code raised in it that has been told."""
+        trace = error.__traceback__
+        while trace is not None and frames.is_own(trace.tb_frame.f_code):
+            trace = trace.tb_next
+        if trace is None:
+            exceptions.post_exhausted(self.host, exceptions.HEAP, error)
 
     def report(self, text: str) -> None:
         """Something that an agent did wrong."""
