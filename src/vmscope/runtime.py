@@ -101,9 +101,8 @@ class VirtualMachine:
             return False
         self._set_flags(flags)
         self._instrument(self.flags.text("Instrument"))
-        self._whole = False
-        self.running = True
         try:
+            self._whole, self.running = False, True
             self._folder = _current_folder()
             self._start(program)
             self._settle()

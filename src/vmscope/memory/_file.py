@@ -79,6 +79,7 @@ class RegionFile:
 
     def unlink(self) -> None:
         """Takes the name away if it still is this file's, and gives the lock back; a second call does nothing.
+
         Raises RegionFileError where the file is there and cannot be unlinked.
         """
         identity = self._identity
@@ -91,9 +92,9 @@ class RegionFile:
         except (FileNotFoundError, NotADirectoryError):
             pass  # a cleaner of /tmp was here before
         except OSError as error:
-            raise _failure(f"cannot unlink {self.path}", error, self.path) from error
-        finally:
             self.abandon()
+            raise _failure(f"cannot unlink {self.path}", error, self.path) from error
+        self.abandon()  # not where something else interrupts this: the next call does it
 
     def abandon(self) -> None:
         """In a forked child: forgets the file, which is the parent's, as is its lock."""
