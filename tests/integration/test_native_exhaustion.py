@@ -1,4 +1,4 @@
-"""ResourceExhausted as agents want it that end a process without memory: with no capability, from JNI's functions too."""
+"""ResourceExhausted as agents want it that end a process without memory: without capabilities, from JNI too."""
 
 from __future__ import annotations
 
