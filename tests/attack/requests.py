@@ -37,7 +37,7 @@ OPERATIONS = (
     (b"printflag", b"PerfDataMemorySize"),
     (b"setflag", b"UsePerfData", b"0"),
     (b"load", b"/nonexistent/agent.so", b"true", b"x" * 1024),
-    (b"dumpheap", b"/nonexistent/dump", b"-live", b"99"),
+    (b"dumpheap", b"none/dump", b"-live", b"99"),  # a part of that path is a file of the working directory
     (b"inspectheap", b"-none"),
     (b"nothing of the kind", b"a", b"b", b"c"),
     (b"",),

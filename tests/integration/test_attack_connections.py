@@ -86,6 +86,7 @@ def test_2000_connections_at_once(implementation: str, start_vmscope: StartVMSco
     child = start_vmscope(code=FORK)
     assert VERSION.match(ask(child.pid))  # imports what a first request does
     assert child.ask("forks(1)") == "1"
+    assert VERSION.match(ask(child.pid))  # so that all threads are there again
     wait_for(lambda: child.ask(CONNECTIONS) == "0")
     before = descriptors(child.pid)
     with clients(child.pid, CROWD) as crowd:
