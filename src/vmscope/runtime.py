@@ -504,6 +504,8 @@ class VirtualMachine:
             silent, self._silent = self._silent, True
             try:
                 region = self.region
+                if self.survived():  # the fatal path has removed it, and the process ends
+                    return
                 if self.running and self._whole and region is not None and region.file is not None:
                     self._replace(region, region.file.path)
             finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -104,7 +105,9 @@ def test_memory() -> None:
     code = "import time; kept = b'x' * (300 << 20); time.sleep(60)"
     done = run("memory=200m,for=500ms,exit=TERM", code)
     assert done.returncode == -signal.SIGTERM, done.stderr
-    assert "memory: resident memory was at least 3" in done.stderr
+    found = re.search(r"memory: resident memory was at least (\d+) MB for 0.5 s", done.stderr)
+    assert found is not None, done.stderr
+    assert 200 <= int(found[1]) < 400  # it may be asked while the bytes are still being written
 
 
 def test_collections() -> None:

@@ -20,7 +20,8 @@ PROGRAM = """
 import gc
 HOME = os.path.dirname(vmscope.__file__) + "/"
 SPARED = HOME + "native/" if native.IMPLEMENTATION == "python" else "none"
-STEP = 4 if native.IMPLEMENTATION == "python" else 1
+STEP = int(os.environ.get("VMSCOPE_INTERRUPT_STEP", "6"))
+FIRST = os.getpid() % STEP  # so that every one has its turn, over some runs
 counter = vmscope.counter("test.count")
 
 def interrupted(call, position):
@@ -117,7 +118,7 @@ def stop_again(where):
 START = """
 total = positions(vmscope.stop, vmscope.start)
 vmscope.stop()
-for position in range(0, total, STEP):
+for position in range(FIRST, total, STEP):
     if not interrupted(vmscope.start, position):
         break
     check(running if vmscope.status().running else stopped, ("start", position))
@@ -128,7 +129,7 @@ answer(total=total, tried=position + STEP)
 
 STOP = """
 total = positions(vmscope.start, vmscope.stop)
-for position in range(0, total, STEP):
+for position in range(FIRST, total, STEP):
     vmscope.start()
     if not interrupted(vmscope.stop, position):
         break
