@@ -496,6 +496,8 @@ class VirtualMachine:
 
     def _lose(self) -> None:
         """On the mirror's thread, which is to do nothing else: the file is gone, or cut short."""
+        if self.survived():  # the end of the process has removed it, or an exec, which calls `_reappear` if it fails
+            return
         later.without_collection(lambda: later.call(self._publish_again, listens=False))
 
     def _publish_again(self) -> None:
@@ -504,7 +506,7 @@ class VirtualMachine:
             silent, self._silent = self._silent, True
             try:
                 region = self.region
-                if self.survived():  # the fatal path has removed it, and the process ends
+                if self.survived():  # meanwhile
                     return
                 if self.running and self._whole and region is not None and region.file is not None:
                     self._replace(region, region.file.path)
