@@ -18,6 +18,7 @@ from tests.support import Child, python_command
 CROWD = 2_000
 PLACES = 64
 QUEUE = 512
+THREADS = 4  # of vmscope's own
 CONNECTIONS = "__import__('vmscope.runtime').runtime.VM.listener.connections"
 
 CLIENTS = """
@@ -64,8 +65,10 @@ for line in sys.stdin:
 """
 
 
-def descriptors(pid: int) -> int:
-    """Of all tables that its threads have."""
+def descriptors(pid: int, implementation: str) -> int:
+    """Of all tables that its threads have: those of the twin share the program's."""
+    if implementation == "python":
+        return len(os.listdir(f"/proc/{pid}/fd"))
     return sum(len(os.listdir(task / "fd")) for task in Path(f"/proc/{pid}/task").iterdir())
 
 
@@ -88,12 +91,11 @@ def test_2000_connections_at_once(implementation: str, start_vmscope: StartVMSco
     assert child.ask("forks(1)") == "1"
     assert VERSION.match(ask(child.pid))  # so that all threads are there again
     wait_for(lambda: child.ask(CONNECTIONS) == "0")
-    before = descriptors(child.pid)
+    before = descriptors(child.pid, implementation)
     with clients(child.pid, CROWD) as crowd:
         assert QUEUE <= int(crowd.ask("come()")) <= 2 * PLACES + QUEUE + 1
         assert int(child.ask(CONNECTIONS)) <= PLACES
-        # every thread of the twin's has the program's table
-        assert descriptors(child.pid) <= before + PLACES * (1 if implementation == "c" else 4)
+        assert descriptors(child.pid, implementation) <= before + PLACES + THREADS * 2
         assert child.ask("forks(3)") == "3"
         with closing(connect(child.pid)) as client:
             client.settimeout(120)
@@ -102,7 +104,8 @@ def test_2000_connections_at_once(implementation: str, start_vmscope: StartVMSco
         crowd.ask("leave()")
         assert VERSION.match(ask(child.pid))
     wait_for(lambda: child.ask(CONNECTIONS) == "0")
-    wait_for(lambda: descriptors(child.pid) == before)
+    # threads that had just started again when they were counted had not opened their own yet: one or two each
+    wait_for(lambda: descriptors(child.pid, implementation) <= before + THREADS * 2, f"{before} before")
     assert child.stop() == 0
 
 
