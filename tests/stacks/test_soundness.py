@@ -190,7 +190,7 @@ def test_a_crash_meanwhile_goes_to_whom_it_belongs(folder: Path, before: str, af
     assert done.returncode == -signal.SIGSEGV, done
     assert done.stdout == "crashing\n"
     told = done.stderr.count("Fatal Python error: Segmentation fault")
-    assert (told in (1, 2)) if "faulthandler" in (before, after) else told == 0  # it calls itself once more, at times
+    assert (told >= 1) if "faulthandler" in (before, after) else told == 0  # it calls itself once more, at times
 
 
 REPAIR = """
