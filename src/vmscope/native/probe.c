@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -157,9 +158,15 @@ typedef struct {
     uint32_t arena;        /* of the pool before */
     uintptr_t arena_start; /* where its first pool was met */
     struct iovec remote[BATCH];
+    /* Copies, on a stack that is searched too: none may stand at a multiple of POOL_SIZE, where it would count as a
+     * pool, now or when a later search finds what this one left. */
+    _Alignas(ALIGNMENT) uint64_t padding;
     PoolHeader headers[BATCH];
     unsigned char resident[CHUNK_PAGES];
 } Census;
+
+_Static_assert(offsetof(Census, headers) % ALIGNMENT == sizeof(uint64_t) && sizeof(PoolHeader) % ALIGNMENT == 0,
+               "headers are never aligned as pools are");
 
 static void
 add_pool(Census *self, uintptr_t address, const PoolHeader *header)
