@@ -65,9 +65,9 @@ def ready(pid: int, timeout: float) -> Client:
     try:
         return connect(pid, timeout=timeout)
     except NotAttachable:
+        target = Target(pid)  # raises on Windows, where the module below cannot be imported
         from vmscope.attach.remote import python_version, start_vmscope
 
-        target = Target(pid)
         if python_version(pid) is None or not target.unprepared:
             raise
         start_vmscope(target, timeout)
