@@ -259,6 +259,15 @@ kept = []
 )
 
 
+def serves_across_forks(child: Child) -> None:
+    for _ in range(3):
+        wait_for(lambda: child.ask("attachable()") == "True")
+        assert VERSION.match(ask(child.pid))
+        assert child.ask("forks(3)") == "3"
+    assert child.ask("untouched()") == "True"
+    assert child.stop() == 0
+
+
 @pytest.mark.parametrize("reused", [False, True], ids=["closed", "reused"])
 def test_a_program_that_closes_every_descriptor_and_forks(
     reused: bool, start_vmscope: StartVMScope, implementation: str
@@ -268,12 +277,7 @@ def test_a_program_that_closes_every_descriptor_and_forks(
     child.ask("close()")
     if reused:
         child.ask("pipes()")
-    for _ in range(3):
-        wait_for(lambda: child.ask("attachable()") == "True")
-        assert VERSION.match(ask(child.pid))
-        assert child.ask("forks(3)") == "3"
-    assert child.ask("untouched()") == "True"
-    assert child.stop() == 0
+    serves_across_forks(child)
     assert not path_of(child.pid).exists()
 
 
@@ -284,12 +288,7 @@ def test_the_same_where_a_thread_has_no_descriptors_of_its_own() -> None:
     code = f"sandbox.refuse(close_range=errno.ENOSYS)\nvmscope.start()\n{CLOSING}{close}pipes()\n{LOOP}"
     with Child(sandbox.plain_command(code)) as child:
         child.read_until(b"ready\n")
-        for _ in range(3):
-            wait_for(lambda: child.ask("attachable()") == "True")
-            assert VERSION.match(ask(child.pid))
-            assert child.ask("forks(3)") == "3"
-        assert child.ask("untouched()") == "True"
-        assert child.stop() == 0
+        serves_across_forks(child)
 
 
 # -- a lost socket --------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vmscope.errors import CommandLineError
 
 LONGEST = 10 * 365 * 86400.0  # seconds
+_LONGEST_PID = 19  # digits
 
 
 def parse(command: str, args: list[str], takes: dict[str, str | None]) -> tuple[dict[str, str], list[str]]:
@@ -50,6 +51,11 @@ def count(command: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
         raise _wrong(command, f"does not take {text!r} as a number of samples")
     return int(text)
+
+
+def is_pid(word: str) -> bool:
+    """Whether it is a number that can be a pid."""
+    return word.isascii() and word.isdigit() and len(word) <= _LONGEST_PID
 
 
 def _wrong(command: str, what: str) -> CommandLineError:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 
 from vmscope import reader, services
+from vmscope.cli._options import is_pid
 from vmscope.errors import CommandLineError, NoSuchProcess, VMScopeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
+
+    Found = TypeVar("Found")
 
 LISTED = "vmscope ps lists the VMs"
-_LONGEST = 19  # digits of a number that can be a pid
-
-
-def is_pid(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) <= _LONGEST
 
 
 def attachable(command: str, word: str) -> list[int]:
@@ -25,7 +24,9 @@ def attachable(command: str, word: str) -> list[int]:
         raise CommandLineError(f"{command} takes a pid, or the name of a program, not {word!r}", hint=LISTED)
     if is_pid(word) and int(word):
         return [int(word)]
-    found = _found(lambda vm: _can_be_asked(vm) and (is_pid(word) or _is_named(vm, word)))
+    found = _others(
+        lambda vm: vm.pid if _can_be_asked(vm) and (is_pid(word) or _is_named(vm.command_line, word)) else None
+    )
     if not found:
         raise NoSuchProcess(
             "there is no VM that can be asked" if is_pid(word) else f"no VM that can be asked is called {word!r}",
@@ -59,11 +60,11 @@ def vms(command: str, text: str) -> list[reader.VM]:
 
 def _named(word: str) -> list[str]:
     """The pids of the VMs with this in their program's name, or in that of their service."""
-    seen = {each.pid: each for each in _everybody()}
+    seen = {each.pid: each for each in _others(services.Seen)}
     pids = [
         str(pid)
         for pid, member in services.members(seen.values()).items()
-        if word in seen[pid].command_line.partition(" ")[0] or word in member.service
+        if _is_named(seen[pid].command_line, word) or word in member.service
     ]
     if not pids:
         raise NoSuchProcess(f"no VM is called {word!r}", hint=LISTED)
@@ -72,36 +73,26 @@ def _named(word: str) -> list[str]:
 
 def labels() -> dict[int, str]:
     """What each VM is, by pid: `shop`, or `shop: worker of 4711`."""
-    return {pid: member.label for pid, member in services.members(_everybody()).items()}
+    return {pid: member.label for pid, member in services.members(_others(services.Seen)).items()}
 
 
-def _everybody() -> list[services.Seen]:
+def _others(look: Callable[[reader.VM], Found | None]) -> list[Found]:
+    """What a look at each VM but this process finds."""
     found = []
     for vm in reader.vms():
         with vm:
             try:
-                if vm.pid != os.getpid():
-                    found.append(services.Seen(vm))
+                seen = look(vm) if vm.pid != os.getpid() else None
             except VMScopeError:  # it cannot be read, or ends just now
                 continue
+            if seen is not None:
+                found.append(seen)
     return found
 
 
-def _found(wanted: Callable[[reader.VM], bool]) -> list[int]:
-    pids = []
-    for vm in reader.vms():
-        with vm:
-            try:
-                if vm.pid is not None and vm.pid != os.getpid() and wanted(vm):
-                    pids.append(vm.pid)
-            except VMScopeError:  # it cannot be read, or ends just now
-                continue
-    return pids
-
-
-def _is_named(vm: reader.VM, word: str) -> bool:
+def _is_named(command_line: str, word: str) -> bool:
     """As jcmd has it: the word is part of the program's name, its package or its directory."""
-    return word in vm.command_line.partition(" ")[0]
+    return word in command_line.partition(" ")[0]
 
 
 def _can_be_asked(vm: reader.VM) -> bool:

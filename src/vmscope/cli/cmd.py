@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vmscope import terminal
 from vmscope.attach.client import SILENCE, connect
+from vmscope.cli._options import is_pid, seconds
 from vmscope.errors import CommandLineError, OperationFailed, VMScopeError
 
 TYPE_CHECKING = False
@@ -64,7 +65,7 @@ def main(args: list[str]) -> int:
 
 def _pids(word: str) -> list[int]:
     """Those that are meant: who gives a pid does not wait for what finds names."""
-    if word.isascii() and word.isdigit() and len(word) < 20 and int(word):
+    if is_pid(word) and int(word):
         return [int(word)]
     from vmscope.cli import _targets
 
@@ -136,7 +137,7 @@ def _put(text: str) -> None:
 
 def pid_of(command: str, word: str) -> int:
     """A pid. Raises CommandLineError for anything else."""
-    if not (word.isascii() and word.isdigit() and len(word) < 20):
+    if not is_pid(word):
         raise CommandLineError(f"{command} takes a pid, not {word!r}", hint="vmscope ps lists the VMs")
     return int(word)
 
@@ -153,8 +154,6 @@ def _timeout(args: list[str]) -> tuple[float | None, list[str]]:
         if value in ("0", "0s"):
             silence = None
         else:
-            from vmscope.cli._options import seconds
-
             silence = seconds("cmd", value)
     return silence, words
 

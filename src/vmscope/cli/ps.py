@@ -71,47 +71,23 @@ HELP = _HELP.format(
 
 class Row:
     """A VM and its process, which a stale region does not have. `reason`: why nothing more is known of the VM, or what
-    does not work in it.
-
-    `service`, `role` and `master` say what it is to the others.
+    does not work in it. `member`: what it is to the others.
     """
 
     __slots__ = (
-        "command_line", "cpu", "cpu_share", "depth", "implementation", "implementation_reason", "kind", "label", "main",
-        "master", "name", "parent", "path", "pid", "ppid", "reason", "role", "rss", "service", "stack_start",
-        "started_as", "state", "threads", "uptime", "user", "version",
+        "command_line", "cpu", "cpu_share", "implementation", "implementation_reason", "kind", "main", "member", "path",
+        "pid", "ppid", "reason", "rss", "stack_start", "started_as", "state", "threads", "uptime", "user", "version",
     )  # fmt: skip
 
-    def __init__(self, vm: reader.VM, found: Process | None) -> None:
-        self.pid = vm.pid or 0
-        self.user = vm.user
+    def __init__(self, pid: int, user: str, state: str, found: Process | None) -> None:
+        self.pid = pid
+        self.user = user
+        self.state = state
         self.kind = self.version = self.main = "-"
         self.command_line = self.started_as = ""
         self.implementation = self.implementation_reason = ""
+        self.path: str | None = None
         self.reason: str | None = None
-        try:
-            self.kind, self.version, self.main = vm.kind, vm.version, vm.main
-            self.command_line, self.started_as = vm.command_line, vm.started_as
-            self.implementation, self.implementation_reason = vm.implementation, vm.implementation_reason
-            self.reason = vm.problem or None
-        except (FormatError, ReadTimeout) as error:
-            self.reason = str(error)
-        self.path: str | None = vm.path
-        self.state = vm.state
-        self._set_process(found)
-
-    @classmethod
-    def unpublished(cls, found: Process, reason: str) -> Row:
-        """A process that has no region."""
-        row = cls.__new__(cls)
-        row.pid, row.user, row.main = found.pid, user_name(found.uid), found.program
-        row.kind, row.version, row.implementation, row.implementation_reason = "CPython", "-", "", ""
-        row.command_line = row.started_as = ""
-        row.path, row.state, row.reason = None, "unpublished", reason
-        row._set_process(found)
-        return row
-
-    def _set_process(self, found: Process | None) -> None:
         self.uptime = None if found is None else found.uptime_seconds
         self.threads = None if found is None else found.threads
         self.rss = None if found is None else found.rss
@@ -119,11 +95,29 @@ class Row:
         self.cpu_share = self.cpu / self.uptime if self.cpu is not None and self.uptime else None
         self.ppid = None if found is None else found.ppid
         self.stack_start = 0 if found is None else found.stack_start
-        self.label = self.name = self.service = self.main
-        self.role = ""
-        self.master: int | None = None
-        self.parent: int | None = None  # the nearest VM above it,
-        self.depth = 0  # and how many there are
+        self.member = services.Member(self.main)
+
+    @classmethod
+    def published(cls, vm: reader.VM, found: Process | None) -> Row:
+        row = cls(vm.pid or 0, vm.user, vm.state, found)
+        row.path = vm.path
+        try:
+            row.kind, row.version, row.main = vm.kind, vm.version, vm.main
+            row.command_line, row.started_as = vm.command_line, vm.started_as
+            row.implementation, row.implementation_reason = vm.implementation, vm.implementation_reason
+            row.reason = vm.problem or None
+        except (FormatError, ReadTimeout) as error:
+            row.reason = str(error)
+        row.member = services.Member(row.main)
+        return row
+
+    @classmethod
+    def unpublished(cls, found: Process, reason: str) -> Row:
+        """A process that has no region."""
+        row = cls(found.pid, user_name(found.uid), "unpublished", found)
+        row.kind, row.main, row.reason = "CPython", found.program, reason
+        row.member = services.Member(row.main)
+        return row
 
     @property
     def arguments(self) -> str:
@@ -145,14 +139,15 @@ class Row:
             _STATE: self.state,
             _VERSION: self.version.partition("-")[0] or "-",  # without the vendor's build
             **dict(zip(_USE, use, strict=True)),
-            _MAIN: self.name,
+            _MAIN: self.member.name,
             _REASON: self.reason or "",
         }
 
     def in_tree(self) -> str:
         """What it is, below what started it, with its arguments where they are its own."""
-        text = self.label if self.master is not None else f"{self.label} {self.arguments}".rstrip()
-        return f"{'   ' * (self.depth - 1)}`- {text}" if self.depth else text
+        member = self.member
+        text = member.label if member.master is not None else f"{member.label} {self.arguments}".rstrip()
+        return f"{'   ' * (member.depth - 1)}`- {text}" if member.depth else text
 
 
 def main(args: list[str]) -> int:
@@ -194,7 +189,7 @@ def main(args: list[str]) -> int:
 
 
 def _pid(word: str) -> int:
-    if not (word.isascii() and word.isdigit()):
+    if not _options.is_pid(word):
         raise CommandLineError(f"ps takes pids, not {word!r}", hint="vmscope ps --help shows what it takes")
     return int(word)
 
@@ -217,7 +212,7 @@ def _rows(everything: bool) -> list[Row]:
             if vm.pid == own:
                 continue
             try:
-                rows.append(Row(vm, _process(vm)))
+                rows.append(Row.published(vm, _process(vm)))
             except VMScopeError:  # it ends just now
                 continue
     if everything:
@@ -229,11 +224,9 @@ def _rows(everything: bool) -> list[Row]:
 
 
 def _give_roles(rows: list[Row]) -> None:
-    for row, member in zip(rows, services.members(rows).values(), strict=True):
-        row.service, row.role, row.master = member.service, member.role, member.master
-        row.name, row.label = member.name, member.label
-        row.depth = member.depth
-        row.parent = member.parent
+    members = services.members(rows)
+    for row in rows:
+        row.member = members[row.pid]
 
 
 def _process(vm: reader.VM) -> Process | None:
@@ -250,7 +243,7 @@ def _below_parents(rows: list[Row]) -> list[Row]:
     """Each below the VM that started it; those that one has started stay in their order."""
     below: dict[int | None, list[Row]] = {}
     for row in rows:
-        below.setdefault(row.parent, []).append(row)
+        below.setdefault(row.member.parent, []).append(row)
     ordered: list[Row] = []
     todo = below.get(None, [])[::-1]
     while todo:
@@ -276,9 +269,14 @@ def _text(rows: list[Row], screen: _table.Screen, options: dict[str, str]) -> st
 
 
 def _json(rows: list[Row]) -> str:
-    return _table.as_json([{name: getattr(row, name) for name in _JSON} for row in rows])
+    return _table.as_json([_fields(row) for row in rows])
 
 
+def _fields(row: Row) -> dict[str, object]:
+    return {name: getattr(row.member if name in _OF_MEMBER else row, name) for name in _JSON}
+
+
+_OF_MEMBER = ("service", "role", "master")
 _JSON = (
     "pid", "ppid", "user", "kind", "version", "state", "uptime", "threads", "rss", "cpu", "cpu_share", "main",
     "arguments", "service", "role", "master", "path", "implementation", "implementation_reason", "reason",

@@ -166,7 +166,7 @@ def _of_process(pid: int, tmp: str, users: list[str]) -> Iterator[Candidate]:
     except VMScopeError:  # it has just ended
         return
     for user in users:
-        for number in (nspid, pid) if nspid != pid else (nspid,):
+        for number in dict.fromkeys((nspid, pid)):
             yield Candidate(pid, number, user, f"{tmp}/{PREFIX}{user}/{number}", True)
 
 
@@ -186,11 +186,7 @@ def identity(candidate: Candidate) -> tuple[int, int] | None:
             os.close(folder)
     except OSError:
         return None
-    try:
-        found = os.fstat(fd)
-    finally:
-        os.close(fd)
-    return found.st_dev, found.st_ino
+    return _identity_of(fd)
 
 
 def tmp_identity(path: str) -> tuple[int, int] | None:
@@ -199,6 +195,11 @@ def tmp_identity(path: str) -> tuple[int, int] | None:
         fd = place.enter(path)
     except OSError:
         return None
+    return _identity_of(fd)
+
+
+def _identity_of(fd: int) -> tuple[int, int]:
+    """The descriptor is closed."""
     try:
         found = os.fstat(fd)
     finally:

@@ -37,8 +37,10 @@ class Target:
 
     def is_of(self, method: Method) -> bool:
         """Whether it is the method itself: a derived class's constructor may be its base's `__init__`."""
-        if self.java is not None or not anatomy.is_a(self.owner, type):
-            return self.java is None
+        if self.java is not None:
+            return False
+        if not anatomy.is_a(self.owner, type):
+            return True
         name = "__init__" if self.name == CONSTRUCTOR else self.name
         return name in anatomy.namespace(self.owner) and method is not object.__init__
 
