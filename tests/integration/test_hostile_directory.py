@@ -148,17 +148,17 @@ def test_read_only_directory_with_stale_files_is_no_harm() -> None:
 
 @pytest.mark.parametrize(
     ("make", "reason"),
-    [("pass", "/tmp does not exist"), ("open('/tmp/root/tmp', 'w').close()", "/tmp is not a directory")],
+    [("pass", "/tmp does not exist"), ("open('/tmp/jail/tmp', 'w').close()", "/tmp is not a directory")],
     ids=["missing", "file"],
 )
 def test_no_tmp(make: str, reason: str) -> None:
     """A root directory as minimal container images have it."""
     code = f"""
-        os.makedirs("/tmp/root/etc")
-        with open("/tmp/root/etc/passwd", "w") as passwd:
+        os.makedirs("/tmp/jail/etc")
+        with open("/tmp/jail/etc/passwd", "w") as passwd:
             passwd.write("root:x:0:0:root:/root:/bin/sh\\n")
         {make}
-        os.chroot("/tmp/root")
+        os.chroot("/tmp/jail")
         os.chdir("/")
         vmscope.start()
         answer(path=vmscope.status().path, reason=vmscope.status().reason)
