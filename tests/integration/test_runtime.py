@@ -24,6 +24,7 @@ from tests.conftest import StartPython, StartVMScope
 from tests.sandbox import answers
 from tests.support import JDK, User
 from vmscope import native
+from vmscope.errors import NoRegion
 from vmscope.wire.decode import decode
 
 TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
@@ -700,15 +701,49 @@ def test_a_file_that_is_lost_is_made_anew(what: str) -> None:
     assert answers(code) == [found, {"left": False}]
 
 
+def was_made_anew(pid: int, path: Path) -> bool:
+    """Whether the region says so itself."""
+    try:
+        with vmscope.vm(pid) as vm:
+            return vm.problem == f"{path} was removed by another program: it was made anew"
+    except NoRegion:
+        return False
+
+
 def test_a_file_that_is_lost_while_nothing_runs(start_python: StartPython) -> None:
     """The program sleeps in C: another process finds it again."""
     code = "import vmscope; vmscope.start(); print(vmscope.status().path, flush=True); input()"
     child = start_python(code, ready=False)
     path = Path(child.readline())
     path.unlink()
-    eventually(path.exists)
-    with vmscope.vm(child.pid) as vm:
-        assert vm.problem == f"{path} was removed by another program: it was made anew"
+    eventually(lambda: was_made_anew(child.pid, path))
+
+
+def test_a_file_that_is_lost_while_its_thread_opens_it(start_python: StartPython, implementation: str) -> None:
+    if implementation == "c":
+        pytest.skip("C is not stopped between these two steps")
+    code = """
+import os, sys, vmscope
+opened = os.open
+def lose(path, flags, *arguments, **options):
+    fd = opened(path, flags, *arguments, **options)
+    if os.fsdecode(path).endswith(f"/{os.getpid()}") and flags & os.O_WRONLY and not flags & os.O_CREAT:
+        os.open = opened
+        os.unlink(path)
+    return fd
+os.open = lose
+vmscope.start()
+print(vmscope.status().path, flush=True)
+input()
+print(os.open is opened, flush=True)
+input()
+"""
+    child = start_python(code, ready=False)
+    path = Path(child.readline())
+
+    eventually(lambda: was_made_anew(child.pid, path))
+    child.send("")
+    assert child.readline() == "True"
 
 
 # -- the collector --------------------------------------------------------------------------------

@@ -257,6 +257,8 @@ open_file(Mirror *self)
     if (fd >= 0 && fstat(fd, &status) == 0 && is_own_file(self, &status)) {
         self->fd = fd;
         self->links = status.st_nlink;
+        /* Some file systems count no links. On others it went since it was opened. */
+        self->lost = status.st_nlink == 0 && access(self->path, F_OK) < 0;
         /* Refused where a mapping holds the lock; on overlayfs, which maps the file below, none can. */
         (void)flock(fd, LOCK_EX | LOCK_NB);
         return;

@@ -278,6 +278,8 @@ class Mirror(Thread):
             os.close(fd)
             return
         self._links = status.st_nlink
+        # Some file systems count no links. On others it went since it was opened.
+        self._lost = status.st_nlink == 0 and not os.path.lexists(self._path)
         try:
             lock_file(fd)
         except OSError:  # a mapping holds the lock; on overlayfs, which maps the file below, none can
