@@ -64,18 +64,30 @@ vmscope_own_cpu(void)
     return atomic_load_explicit(&own_cpu, memory_order_relaxed);
 }
 
+/* What runs may abort. From glibc 2.41 on abort() does not unblock its signal before the handlers have had their turn. */
+static void
+unblock_abort(sigset_t *before)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGABRT);
+    pthread_sigmask(SIG_UNBLOCK, &set, before);
+}
+
 OwnCode
 vmscope_begin_own_code(void)
 {
     atomic_fetch_add(&vmscope_own_states, 1);
     OwnCode own = {.gil = PyGILState_Ensure(), .state = PyThreadState_Get()};
     PyThreadState_EnterTracing(own.state);
+    unblock_abort(&own.mask);
     return own;
 }
 
 void
 vmscope_end_own_code(OwnCode own)
 {
+    pthread_sigmask(SIG_SETMASK, &own.mask, NULL);
     PyThreadState_LeaveTracing(own.state);
     PyGILState_Release(own.gil);
 }

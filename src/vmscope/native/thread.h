@@ -62,6 +62,7 @@ extern _Atomic int64_t vmscope_own_states;
 typedef struct {
     PyGILState_STATE gil;
     PyThreadState *state;
+    sigset_t mask;
 } OwnCode;
 OwnCode vmscope_begin_own_code(void);
 void vmscope_end_own_code(OwnCode own);
