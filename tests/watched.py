@@ -98,7 +98,7 @@ kept.append(mmap.mmap(kept[-1], 4096))
 os.rename("made", "renamed")
 os.mkdir("folder")
 os.rmdir("folder")
-threading.Thread(target=sys.stdin.read).start()
+threading.Thread(target=sys.stdin.read, name=open("/proc/self/comm").read().rstrip()).start()  # 3.14 tells the kernel
 print("ready", flush=True)
 """
 
