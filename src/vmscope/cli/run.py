@@ -226,7 +226,8 @@ def _run_script(module: "ModuleType", path: str, source: bytes, arguments: list[
         file = os.path.join(os.getcwd(), path)
         module.__loader__ = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", file)
     module.__file__ = file
-    module.__cached__ = None  # type: ignore[attr-defined]
+    if sys.version_info < (3, 15):
+        module.__cached__ = None  # type: ignore[attr-defined]
     exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
 
 
