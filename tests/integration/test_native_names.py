@@ -119,7 +119,7 @@ static int begin(char *options UNUSED) {
 """
 DESERET = "<ed><a0><81><ed><b0><80>"  # of U+10400, a letter
 MODULE = """\
-größe: int = 1
+größe = 1
 
 def plain(a, b=2, /, c=3, *rest, d, e=4, **more):
     x = a

@@ -364,7 +364,7 @@ def test_no_memory() -> None:
     limit = """
         import logging, resource
         pages = int(open("/proc/self/statm").read().split()[0])
-        resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (256 << 20), -1))
+        resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (256 << 20), resource.RLIM_INFINITY))
     """
     answer = private(before=limit, options=("-XX:PerfDataMemorySize=1g",))
     assert answer["reason"] == "no memory for the region"
