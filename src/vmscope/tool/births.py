@@ -103,7 +103,8 @@ class Births:
             thread._name = thread._name or (named if isinstance(named, str) else "")
             threading = sys.modules.get("threading")
             if threading is not None and isinstance(owner, threading.Thread):
-                thread.daemon, thread.group = owner.daemon, threads.MAIN
+                thread.group = threads.MAIN
+                thread.belongs_to(owner)
             self._host.post(Event.THREAD_START, thread)
 
     def end(self) -> None:

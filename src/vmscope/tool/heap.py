@@ -294,7 +294,9 @@ class Walk:
                 return
 
     def _local(self, thread: Thread, *place: object) -> StackLocal:
-        return StackLocal(self._tags.get(thread), thread.id, *place)  # type: ignore[arg-type]
+        known = (thread, thread.known(), thread.stand_in)  # an agent has tagged what it was handed
+        tag = next((tag for each in known if each is not None and (tag := self._tags.get(each))), 0)
+        return StackLocal(tag, thread.id, *place)  # type: ignore[arg-type]
 
     def _go_on(self) -> bool:
         """Visits what was met. True when a callback wants no more."""

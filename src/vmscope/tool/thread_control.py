@@ -127,6 +127,6 @@ def _interrupt_main(thread: Thread) -> None:
 def _forget_dummy(thread: Thread) -> None:
     """What asks for the current thread, as logging does, lets `threading` make an object that nobody would end."""
     threading = sys.modules.get("threading")
-    if threading is not None and isinstance(thread.known(), threading._DummyThread):
+    if threading is not None and isinstance(threading._active.get(thread.ident), threading._DummyThread):
         with threading._active_limbo_lock:
             threading._active.pop(thread.ident, None)

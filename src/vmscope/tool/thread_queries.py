@@ -65,9 +65,7 @@ class ThreadQueries(Base):
 name may be "".
         """
         thread = thread or threads.current()
-        known = thread.known()
-        daemon = thread.daemon if known is None else known.daemon
-        return ThreadInfo(thread.name, thread.priority, daemon, group_of(thread), None)
+        return ThreadInfo(thread.name, thread.priority, thread.is_daemon, group_of(thread), None)
 
     @function
     def get_thread_state(self, thread: Thread | None = None) -> ThreadState:

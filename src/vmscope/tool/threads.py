@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _ids = count(1)
 _names = count()
 _known: dict[int, Thread] = {}  # by thread state; one that has ended stays until its state is seen to be gone
+_by_program: dict[int, Thread] = {}  # by the id of `threading`'s object, until that is seen to be gone
 _sweep_at = 64  # so many known ones: ended ones are looked for
 NORMAL = 5  # the priority of every thread that was given none
 births = native.QuietLock()  # held while a thread that has its Thread already comes to life
@@ -40,9 +41,9 @@ class Thread:
     """
 
     __slots__ = (
-        "__weakref__", "_ended", "_name", "_tied",
+        "__weakref__", "_ended", "_name", "_program", "_tied",
         "contended", "daemon", "endings", "group", "id", "ident", "interrupted",
-        "native_id", "of_agent", "patient", "priority", "state", "suspended", "waiter",
+        "native_id", "of_agent", "patient", "priority", "stand_in", "state", "suspended", "waiter",
     )  # fmt: skip
 
     def __init__(self, ident: int = 0, native_id: int | None = None, *, state: int = 0, name: str = "") -> None:
@@ -61,6 +62,8 @@ class Thread:
         self.patient = True  # it waits for that lock however long it takes
         self.waiter: _thread.LockType | None = None  # released, it wakes the thread out of a raw monitor's wait
         self.endings: set[Callable[[Thread], None]] = set()  # called when it ends
+        self.stand_in: object = None  # what native agents are handed where `threading` has no object for it
+        self._program: ref[threading.Thread] | None = None
         self._ended = False
         self._tied = False  # its end is told by itself
 
@@ -70,10 +73,37 @@ class Thread:
         known = self.known()
         return self._name if known is None else str(known.name)
 
+    def rename(self, name: str) -> None:
+        known = self.known()
+        if known is None:
+            self._name = name
+        else:
+            known.name = name
+
+    @property
+    def is_daemon(self) -> bool:
+        """An agent's thread is one whatever its object says."""
+        known = self.known()
+        return self.daemon if known is None or (self.of_agent and self.started) else known.daemon
+
     def known(self) -> threading.Thread | None:
-        """`threading`'s object for it, where there is one: none is made for it."""
+        """`threading`'s object for it, where there is one: none is made for it. An agent's thread has none, whatever
+        dummy `threading` makes, unless the agent has started an object of the program's."""
+        program = None if self._program is None else self._program()
+        if program is not None:
+            return program
         module = sys.modules.get("threading")
-        return None if module is None or not self.alive else module._active.get(self.ident)
+        if module is None or self.of_agent or not self.alive:
+            return None
+        found: threading.Thread | None = module._active.get(self.ident)
+        if found is not None:
+            self.belongs_to(found)
+        return found
+
+    def belongs_to(self, program: threading.Thread) -> None:
+        """From now on it is the thread of this object, after its end too."""
+        self._program = ref(program)
+        _by_program[id(program)] = self
 
     @property
     def started(self) -> bool:
@@ -160,6 +190,28 @@ def current() -> Thread:
     return end.thread
 
 
+def of_program(program: threading.Thread) -> Thread:
+    """The one that an object of `threading`'s stands for. What is not started, or ended before anybody asked, gets one
+    that is not alive."""
+    thread = _by_program.get(id(program))
+    if thread is not None and thread.known() is not program:  # another one's that had this id
+        thread = None
+    if thread is not None and thread.alive:
+        return thread
+    ident: int | None = getattr(program, "_ident", None)  # missing where `__init__` has not run
+    if ident is not None and sys.modules["threading"]._active.get(ident) is program:
+        found = next((each for each in living() if each.ident == ident), None)
+        if found is not None and not found.of_agent:
+            found.belongs_to(program)
+            return found
+    if thread is None or (ident is not None and not thread.started):
+        thread = Thread(ident=ident or 0, native_id=getattr(program, "_native_id", None))
+        thread.group = MAIN
+        thread._ended = ident is not None
+        thread.belongs_to(program)
+    return thread
+
+
 def of(state: int) -> Thread | None:
     """That of a thread state, by its number; None when that has gone, and with it its Thread."""
     if state == native.thread_state():
@@ -209,6 +261,9 @@ def _sweep() -> list[tuple[int, int, int, bool]]:
             gone = _known.pop(state, None)
             if gone is not None:
                 gone.end()
+    for key, thread in [*_by_program.items()]:
+        if thread._program is None or thread._program() is None:
+            _by_program.pop(key, None)
     return states
 
 

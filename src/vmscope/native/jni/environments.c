@@ -143,6 +143,9 @@ py_extension(PyObject *Py_UNUSED(module), PyObject *number)
 static PyObject *
 py_start(PyObject *Py_UNUSED(module), PyObject *machine)
 {
+    if (jni_know_threads(machine) < 0) {
+        return NULL;
+    }
     Py_XSETREF(jni_machine, Py_NewRef(machine));
     return PyLong_FromVoidPtr(&jni_java_vm);
 }

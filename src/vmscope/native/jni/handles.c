@@ -123,10 +123,60 @@ local_at(Native *native, uintptr_t bits)
     return &native->locals[place];
 }
 
-PyObject *
-jni_object(Native *native, const void *handle, int *found)
+/* -- threads --------------------------------------------------------------------------------------- */
+
+static PyTypeObject *thread_types[2]; /* the interface's own, and what stands for a thread that `threading` does not know */
+
+int
+jni_know_threads(PyObject *machine)
 {
-    uintptr_t bits = (uintptr_t)handle;
+    PyObject *types = PyObject_GetAttrString(machine, "thread_types");
+    int known = types != NULL && PyArg_ParseTuple(types, "O!O!", &PyType_Type, &thread_types[0], &PyType_Type,
+                                                  &thread_types[1]); /* classes that never go */
+    Py_XDECREF(types);
+    return known ? 0 : -1;
+}
+
+static inline int
+is_thread(PyObject *object)
+{
+    return Py_IS_TYPE(object, thread_types[0]) || Py_IS_TYPE(object, thread_types[1]);
+}
+
+/* The program's object for a thread, where there is one by now: a new reference. */
+static PyObject *
+program_thread(PyObject *thread)
+{
+    PyObject *found = PyObject_CallMethod(jni_machine, "thread_object", "O", thread);
+    if (found == NULL) {
+        jni_swallow();
+        return Py_NewRef(thread);
+    }
+    return found;
+}
+
+/* As its handle refers to from now on; borrowed. */
+static __attribute__((cold, noinline)) PyObject *
+thread_at(Native *native, uintptr_t bits, PyObject *thread)
+{
+    Py_INCREF(thread);
+    PyObject *now = program_thread(thread);
+    Global *global = (bits & 3) == LOCAL ? NULL : global_at(bits); /* looked for again: the table may have moved */
+    PyObject **place = (bits & 3) == LOCAL                        ? local_at(native, bits)
+                       : global != NULL && !global->is_reference ? &global->object
+                                                                 : NULL;
+    if (place != NULL && *place == thread) {
+        *place = Py_NewRef(now);
+        Py_DECREF(thread);
+    }
+    Py_DECREF(now);
+    Py_DECREF(thread);
+    return now;
+}
+
+static PyObject *
+object_at(Native *native, uintptr_t bits, int *found)
+{
     *found = 1;
     if (bits == 0) {
         return NULL;
@@ -157,6 +207,13 @@ jni_object(Native *native, const void *handle, int *found)
     }
     *found = 0;
     return NULL;
+}
+
+PyObject *
+jni_object(Native *native, const void *handle, int *found)
+{
+    PyObject *object = object_at(native, (uintptr_t)handle, found);
+    return object != NULL && is_thread(object) ? thread_at(native, (uintptr_t)handle, object) : object;
 }
 
 int
@@ -358,7 +415,16 @@ static PyObject *
 py_local(PyObject *Py_UNUSED(module), PyObject *object)
 {
     Native *native = jni_native();
-    return native == NULL ? PyErr_NoMemory() : from_handle(jni_local(native, object), object != Py_None);
+    if (native == NULL) {
+        return PyErr_NoMemory();
+    }
+    if (!is_thread(object)) {
+        return from_handle(jni_local(native, object), object != Py_None);
+    }
+    PyObject *thread = program_thread(object);
+    void *handle = jni_local(native, thread);
+    Py_DECREF(thread);
+    return from_handle(handle, 1);
 }
 
 static PyObject *

@@ -122,6 +122,8 @@ void *jni_weak(PyObject *object);
 /* What a handle refers to, borrowed; NULL with `*found` 0 for one that is not, or no longer, a reference of this thread
  * or of all. A null handle, and a weak one whose object has gone, are found, and NULL. */
 PyObject *jni_object(Native *native, const void *handle, int *found);
+/* Has machine.thread_types, for which references to threads look; whoever uses one gets the program's own object. */
+int jni_know_threads(PyObject *machine);
 int jni_kind(Native *native, const void *handle); /* LOCAL, GLOBAL, WEAK, or 0 */
 /* What is wrong with a handle that was not found, in words. */
 const char *jni_wrong(const Native *native, const void *handle);

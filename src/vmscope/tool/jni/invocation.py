@@ -192,4 +192,4 @@ class Invocation(Group):
 def overridden(klass: type, target: Target) -> bool:
     """Whether a class has a method of its own in the place of Java's."""
     base, value = targets.looked_up(klass, target.name)
-    return base is not None and targets.within(base, value) is not None
+    return base is not None and base is not target.owner and targets.within(base, value) is not None

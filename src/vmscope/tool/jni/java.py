@@ -1,21 +1,23 @@
 """The methods of Java's classes that agents call, on what stands for those classes in Python.
 
 What a class of Python has under the same name comes first: `GetMethodID(cls, "toString", ...)` is Python's `toString`
-where the class has one, and `Object.toString` as written here where it has none.
+where the class has one, and `Object.toString` as written here where it has none. Only of `threading.Thread` it is the
+other way round: its `getName` is deprecated, and its `join` takes seconds.
 """
 
 from __future__ import annotations
 
 import time
+from threading import Thread
 from types import ModuleType
 
 from vmscope import terminal
 from vmscope.tool import anatomy, thread_queries, threads
 from vmscope.tool.classes import is_array, is_interface
-from vmscope.tool.jni import java_system
+from vmscope.tool.jni import java_system, jthreads
 from vmscope.tool.jni.names import class_name, find_class
 from vmscope.tool.jni.text import length
-from vmscope.tool.threads import Thread, ThreadGroup
+from vmscope.tool.threads import ThreadGroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,44 +141,46 @@ def value_of_string(given: object) -> str:
 # -- Thread, ThreadGroup --------------------------------------------------------------------------
 
 
+def of_program(thread: Thread) -> threads.Thread:
+    own = jthreads.thread_of(thread)
+    assert isinstance(own, threads.Thread)
+    return own
+
+
 def thread_new(*given: object) -> Thread:
     """Takes a group, something to run, which an agent gives to RunAgentThread, and a name."""
     name = next((each for each in reversed(given) if isinstance(each, str)), None)
-    thread = Thread(name=threads.new_name() if name is None else name)
+    thread = threads.Thread(name=threads.new_name() if name is None else name)
     thread.group = next((each for each in given if isinstance(each, ThreadGroup)), threads.MAIN)
     thread.daemon = False  # until it is an agent's that runs
-    return thread
+    return jthreads.object_of(thread)
 
 
 def thread_get_name(thread: Thread) -> str:
-    return thread.name
+    return of_program(thread).name
 
 
 def thread_set_name(thread: Thread, name: str) -> None:
-    known = thread.known()
-    if known is None:
-        thread._name = name
-    else:
-        known.name = name
+    of_program(thread).rename(name)
 
 
 def thread_get_id(thread: Thread) -> int:
-    return thread.id
+    return of_program(thread).id
 
 
 def thread_is_alive(thread: Thread) -> bool:
-    return thread.alive
+    return of_program(thread).alive
 
 
 def thread_is_daemon(thread: Thread) -> bool:
-    known = thread.known()
-    return thread.of_agent if known is None else known.daemon
+    return of_program(thread).is_daemon
 
 
 def thread_set_daemon(thread: Thread, on: bool) -> None:
     """An agent's thread is one anyway; of a thread that runs Java changes nothing either."""
-    if thread.started:
+    if of_program(thread).started:
         raise RuntimeError(f"{thread!r} runs")
+    thread.daemon = on
 
 
 def thread_get_priority(thread: Thread) -> int:
@@ -189,11 +193,12 @@ def thread_set_priority(thread: Thread, priority: int) -> None:
 
 
 def thread_get_thread_group(thread: Thread) -> ThreadGroup | None:
-    return None if thread.started and not thread.alive else thread_queries.group_of(thread)
+    own = of_program(thread)
+    return None if own.started and not own.alive else thread_queries.group_of(own)
 
 
 def thread_is_interrupted(thread: Thread) -> bool:
-    return thread.interrupted
+    return of_program(thread).interrupted
 
 
 def thread_resume(thread: Thread) -> None:
@@ -201,8 +206,12 @@ def thread_resume(thread: Thread) -> None:
     raise NotImplementedError("a thread is resumed by the tool interface")
 
 
+def thread_join(thread: Thread, millis: int = 0) -> None:
+    thread.join(millis / 1000 if millis else None)
+
+
 def thread_current() -> Thread:
-    return threads.current()
+    return jthreads.object_of(threads.current())
 
 
 def thread_sleep(millis: int) -> None:
@@ -337,6 +346,7 @@ METHODS: dict[type, dict[str, Callable[..., object]]] = {
         "getThreadGroup": thread_get_thread_group,
         "isInterrupted": thread_is_interrupted,
         "resume": thread_resume,
+        "join": thread_join,
     },
     ThreadGroup: {"getName": group_get_name, "getParent": group_get_parent},
     BaseException: {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
-from vmscope.tool.threads import Thread, ThreadGroup
+from vmscope.tool.threads import ThreadGroup
 
 
 class System:

@@ -13,6 +13,7 @@ from vmscope.tool.codes import Phase
 from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
 from vmscope.tool.events import KINDS, Event
 from vmscope.tool.functions import BY_METHOD
+from vmscope.tool.jni import jthreads
 from vmscope.tool.jni import text as texts
 from vmscope.tool.jni.extensions import EXTENSIONS
 from vmscope.tool.jni.interface import Interface
@@ -157,6 +158,12 @@ class Machine:
         """The calling thread will not be the interpreter's any more."""
         thread = threads.current()
         self.host.post(Event.THREAD_END, thread)
+
+    thread_types = Thread, jthreads.UnknownThread
+
+    def thread_object(self, thread: Thread | jthreads.UnknownThread) -> object:
+        """What a reference to it refers to by now."""
+        return jthreads.object_of(thread)
 
     def take_interrupt(self) -> bool:
         """Whether the calling thread was interrupted, and was not told so yet: now it is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from threading import Thread
 from types import BuiltinFunctionType, ClassMethodDescriptorType, CodeType, FunctionType, ModuleType
 
 from vmscope.tool import anatomy
@@ -123,6 +124,8 @@ def attribute(target: Target, written: str) -> tuple[Target, Method] | None:
         target.canonical = method
         target.owner = base
         return target, method
+    if base is Thread and target.name in java.METHODS[base]:
+        return None
     function = outermost(value, len(target.letters))
     if isinstance(function, FunctionType) and not takes(function, len(target.letters), skipped_of(base, value)):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import Struct
 
 from vmscope.tool.errors import ERRORS, InvalidObject
+from vmscope.tool.jni import jthreads
 from vmscope.tool.jni import text as texts
 
 TYPE_CHECKING = False
@@ -56,6 +57,10 @@ def any_object(machine: Machine, handle: int | float) -> object:
     return found
 
 
+def thread(machine: Machine, handle: int | float) -> object:
+    return jthreads.thread_of(reference(machine, handle))
+
+
 def method(machine: Machine, number: int | float) -> object:
     try:
         return machine.jni.method(int(number))
@@ -88,6 +93,7 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys(SCALARS, same),
     **dict.fromkeys(REFERENCES, reference),
     **dict.fromkeys(METHODS, method),
+    **dict.fromkeys(("thread", "late_thread"), thread),
     "object": any_object,
     "field": field,
     "text": text,
