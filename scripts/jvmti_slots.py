@@ -32,6 +32,8 @@ IN_C = {
     128: "jni_get_error_name",
     129: "jni_get_jlocation_format",
     133: "jni_get_phase",
+    134: "jni_get_current_cpu_timer_info",
+    135: "jni_get_current_cpu_time",
     138: "jni_get_timer_info",
     139: "jni_get_time",
     147: "jni_get_storage",

@@ -12,7 +12,7 @@ static uint16_t allowed[LAST_SLOT + 1]; /* phases by bit */
 static int8_t needed[LAST_SLOT + 1];    /* capability, or -1 */
 
 int
-jni_enter(Environment *environment, int slot, int needs_thread)
+jni_enter(Environment *environment, int slot, int needs)
 {
     if (environment->magic != ENVIRONMENT_MAGIC) {
         return ERROR_INVALID_ENVIRONMENT;
@@ -23,7 +23,8 @@ jni_enter(Environment *environment, int slot, int needs_thread)
     }
     /* What may be called in ONLOAD, before there is a thread, looks at the thread last. */
     int thread_last = allowed[slot] >> PHASE_ONLOAD & 1;
-    int unattached = needs_thread && !jni_attached();
+    int in_callback = needs == THREAD_OR_CALLBACK && jni_here != NULL && jni_here->without_python;
+    int unattached = needs != NO_THREAD && !in_callback && !jni_attached();
     if (unattached && !thread_last) {
         return ERROR_UNATTACHED;
     }
@@ -39,7 +40,7 @@ jni_enter(Environment *environment, int slot, int needs_thread)
 int32_t
 jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds)
 {
-    int error = jni_enter(environment, slot, 1);
+    int error = jni_enter(environment, slot, THREAD);
     if (error != ERROR_NONE) {
         return error;
     }

@@ -7,11 +7,11 @@
 #define CAPABILITY_BYTES 6 /* 45 bits */
 #define JNI_10_SLOTS 234
 
-enum { FORMAT_OTHER = 0, TIMER_ELAPSED = 32 };
+enum { FORMAT_OTHER = 0, TIMER_TOTAL_CPU = 31, TIMER_ELAPSED = 32 };
 
-#define CHECK(slot, needs_thread)                                                                                      \
+#define CHECK(slot, needs)                                                                                             \
     do {                                                                                                               \
-        int error = jni_enter(environment, slot, needs_thread);                                                        \
+        int error = jni_enter(environment, slot, needs);                                                               \
         if (error != ERROR_NONE) {                                                                                     \
             return error;                                                                                              \
         }                                                                                                              \
@@ -27,7 +27,7 @@ enum { FORMAT_OTHER = 0, TIMER_ELAPSED = 32 };
 int32_t
 jni_allocate(Environment *environment, int64_t size, unsigned char **memory)
 {
-    CHECK(46, 0);
+    CHECK(46, NO_THREAD);
     if (size < 0) {
         return ERROR_ILLEGAL_ARGUMENT;
     }
@@ -43,7 +43,7 @@ jni_allocate(Environment *environment, int64_t size, unsigned char **memory)
 int32_t
 jni_deallocate(Environment *environment, unsigned char *memory)
 {
-    CHECK(47, 0);
+    CHECK(47, NO_THREAD);
     free(memory);
     return ERROR_NONE;
 }
@@ -51,7 +51,7 @@ jni_deallocate(Environment *environment, unsigned char *memory)
 int32_t
 jni_get_version_number(Environment *environment, int32_t *version)
 {
-    CHECK(88, 1);
+    CHECK(88, THREAD);
     POINTER(version);
     *version = jvmti_version_number;
     return ERROR_NONE;
@@ -61,7 +61,7 @@ jni_get_version_number(Environment *environment, int32_t *version)
 int32_t
 jni_get_capabilities(Environment *environment, void *capabilities)
 {
-    CHECK(89, 1);
+    CHECK(89, THREAD);
     POINTER(capabilities);
     uint64_t held = atomic_load_explicit(&environment->held, memory_order_relaxed);
     memcpy(capabilities, &held, CAPABILITY_BYTES); /* little-endian, as the ABI's bit fields are */
@@ -73,7 +73,7 @@ jni_get_capabilities(Environment *environment, void *capabilities)
 int32_t
 jni_set_function_table(Environment *environment, const void *const *table)
 {
-    CHECK(120, 1);
+    CHECK(120, THREAD);
     POINTER(table);
     for (size_t i = 0; i < JNI_10_SLOTS; i++) {
         __atomic_store_n(&jni_functions[i], table[i], __ATOMIC_RELAXED);
@@ -84,7 +84,7 @@ jni_set_function_table(Environment *environment, const void *const *table)
 int32_t
 jni_get_function_table(Environment *environment, void ***table)
 {
-    CHECK(121, 1);
+    CHECK(121, THREAD);
     POINTER(table);
     void **copy = malloc(sizeof jni_functions);
     if (copy == NULL) {
@@ -98,7 +98,7 @@ jni_get_function_table(Environment *environment, void ***table)
 int32_t
 jni_get_error_name(Environment *environment, int32_t error, char **name)
 {
-    CHECK(128, 1);
+    CHECK(128, THREAD);
     POINTER(name);
     if (error < 0 || error >= JVMTI_ERRORS || jvmti_error_names[error] == NULL) {
         return ERROR_ILLEGAL_ARGUMENT;
@@ -110,16 +110,42 @@ jni_get_error_name(Environment *environment, int32_t error, char **name)
 int32_t
 jni_get_jlocation_format(Environment *environment, int32_t *format)
 {
-    CHECK(129, 1);
+    CHECK(129, THREAD);
     POINTER(format);
     *format = FORMAT_OTHER;
+    return ERROR_NONE;
+}
+
+static int64_t
+now(clockid_t clock)
+{
+    struct timespec found;
+    clock_gettime(clock, &found);
+    return found.tv_sec * INT64_C(1000000000) + found.tv_nsec;
+}
+
+int32_t
+jni_get_current_cpu_timer_info(Environment *environment, TimerInfo *info)
+{
+    CHECK(134, THREAD_OR_CALLBACK);
+    POINTER(info);
+    *info = (TimerInfo){.max_value = INT64_MAX, .kind = TIMER_TOTAL_CPU};
+    return ERROR_NONE;
+}
+
+int32_t
+jni_get_current_cpu_time(Environment *environment, int64_t *nanoseconds)
+{
+    CHECK(135, THREAD_OR_CALLBACK);
+    POINTER(nanoseconds);
+    *nanoseconds = now(CLOCK_THREAD_CPUTIME_ID); /* time.thread_time_ns's */
     return ERROR_NONE;
 }
 
 int32_t
 jni_get_timer_info(Environment *environment, TimerInfo *info)
 {
-    CHECK(138, 0);
+    CHECK(138, NO_THREAD);
     POINTER(info);
     *info = (TimerInfo){.max_value = INT64_MAX, .kind = TIMER_ELAPSED};
     return ERROR_NONE;
@@ -128,18 +154,16 @@ jni_get_timer_info(Environment *environment, TimerInfo *info)
 int32_t
 jni_get_time(Environment *environment, int64_t *nanoseconds)
 {
-    CHECK(139, 0);
+    CHECK(139, NO_THREAD);
     POINTER(nanoseconds);
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now); /* time.perf_counter_ns's */
-    *nanoseconds = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    *nanoseconds = now(CLOCK_MONOTONIC); /* time.perf_counter_ns's */
     return ERROR_NONE;
 }
 
 int32_t
 jni_get_phase(Environment *environment, int32_t *phase)
 {
-    CHECK(133, 1);
+    CHECK(133, THREAD);
     POINTER(phase);
     *phase = atomic_load_explicit(&environment->phase, memory_order_relaxed);
     return ERROR_NONE;
@@ -148,7 +172,7 @@ jni_get_phase(Environment *environment, int32_t *phase)
 int32_t
 jni_get_storage(Environment *environment, void **data)
 {
-    CHECK(147, 0);
+    CHECK(147, NO_THREAD);
     POINTER(data);
     *data = atomic_load_explicit(&environment->storage, memory_order_relaxed);
     return ERROR_NONE;
@@ -157,7 +181,7 @@ jni_get_storage(Environment *environment, void **data)
 int32_t
 jni_set_storage(Environment *environment, const void *data)
 {
-    CHECK(148, 0);
+    CHECK(148, NO_THREAD);
     atomic_store_explicit(&environment->storage, (void *)data, memory_order_relaxed);
     return ERROR_NONE;
 }

@@ -25,6 +25,8 @@ int32_t jni_get_function_table(Environment *environment, void ***table);        
 int32_t jni_get_error_name(Environment *environment, int32_t error, char **name);     /* 128 */
 int32_t jni_get_jlocation_format(Environment *environment, int32_t *format);          /* 129 */
 int32_t jni_get_phase(Environment *environment, int32_t *phase);                      /* 133 */
+int32_t jni_get_current_cpu_timer_info(Environment *environment, TimerInfo *info);    /* 134 */
+int32_t jni_get_current_cpu_time(Environment *environment, int64_t *nanoseconds);     /* 135 */
 int32_t jni_get_timer_info(Environment *environment, TimerInfo *info);                /* 138 */
 int32_t jni_get_time(Environment *environment, int64_t *nanoseconds);                 /* 139 */
 int32_t jni_get_storage(Environment *environment, void **data);                       /* 147 */

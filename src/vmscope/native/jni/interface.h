@@ -181,8 +181,10 @@ typedef struct {
 } Environment;
 
 /* The checks that every function begins with, in HotSpot's order: phase, thread, disposal, capability. 0 or the error.
- * Few functions need no thread that is attached: those for memory, raw monitors, storage and time. */
-int jni_enter(Environment *environment, int slot, int needs_thread);
+ * Functions for memory, raw monitors, storage and time need no thread that is attached; what asks for the current thread's
+ * processor time works in callbacks in which nothing of Python may be touched, too. */
+enum { NO_THREAD = 0, THREAD = 1, THREAD_OR_CALLBACK = 2 };
+int jni_enter(Environment *environment, int slot, int needs);
 /* Checks, and calls the function in Python: machine.function(environment, slot, arguments). */
 int32_t jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds);
 

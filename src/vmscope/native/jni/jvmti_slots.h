@@ -789,20 +789,6 @@ slot_132(Environment *environment, const void *a, const void *b)
     return jni_forward(environment, 132, 2, values, "ll");
 }
 
-static int32_t /* GetCurrentThreadCpuTimerInfo */
-slot_134(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 134, 1, values, "l");
-}
-
-static int32_t /* GetCurrentThreadCpuTime */
-slot_135(Environment *environment, const void *a)
-{
-    const Value values[] = {{.l = (void *)a}};
-    return jni_forward(environment, 135, 1, values, "l");
-}
-
 static int32_t /* GetThreadCpuTimerInfo */
 slot_136(Environment *environment, const void *a)
 {
@@ -1063,8 +1049,8 @@ const void *const jvmti_functions[JVMTI_SLOTS] = {
     [130] = slot_131,
     [131] = slot_132,
     [132] = jni_get_phase,
-    [133] = slot_134,
-    [134] = slot_135,
+    [133] = jni_get_current_cpu_timer_info,
+    [134] = jni_get_current_cpu_time,
     [135] = slot_136,
     [136] = slot_137,
     [137] = jni_get_timer_info,

@@ -442,7 +442,7 @@ notify(Monitor *monitor, uint32_t most)
 int32_t
 jni_create_raw_monitor(Environment *environment, const char *name, void **id)
 {
-    int error = jni_enter(environment, 31, 0);
+    int error = jni_enter(environment, 31, NO_THREAD);
     if (error != ERROR_NONE) {
         return error;
     }
@@ -459,7 +459,7 @@ jni_create_raw_monitor(Environment *environment, const char *name, void **id)
 }
 
 #define FIND(slot)                                                                                                     \
-    int error = jni_enter(environment, slot, 0);                                                                       \
+    int error = jni_enter(environment, slot, NO_THREAD);                                                                       \
     if (error != ERROR_NONE) {                                                                                         \
         return error;                                                                                                  \
     }                                                                                                                  \
