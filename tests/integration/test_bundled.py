@@ -62,7 +62,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = subprocess.run(
         [*command, *places, str(folder / "shop.py")], env=environment, capture_output=True, text=True, timeout=110
     )
-    if "Python shared library" in run.stderr:  # it is looked for where Debian installs it, not where scripts/pythons does
+    if "Python shared library" in run.stderr:  # it is looked for where Debian installs it, not in scripts/pythons'
         pytest.skip("PyInstaller does not find the shared library of this Python")
     assert run.returncode == 0, run.stdout + run.stderr
     return folder / "dist" / "shop" / "shop"
