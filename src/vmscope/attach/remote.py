@@ -126,7 +126,11 @@ def _ask(target: Target, version: tuple[int, int], timeout: float) -> str | None
 
 
 def _send(target: Target, version: tuple[int, int], script: str, interruption: Interruption) -> None:
-    """Tells the interpreter to run the script. Only one of its own version can: ours, or else its own program."""
+    """Tells the interpreter to run the script. Only one of its own version can: ours, or else its own program.
+
+    Another user's program is not run, nor one of the client's own user: the process may be in a sandbox, and what it
+    has put there would run outside of it.
+    """
     if sys.version_info[:2] == version:
         try:
             sys.remote_exec(target.pid, script)  # type: ignore[attr-defined, unused-ignore]
@@ -137,24 +141,18 @@ def _send(target: Target, version: tuple[int, int], script: str, interruption: I
 
     try:
         program = os.readlink(f"/proc/{target.pid}/exe")
-        if not os.path.basename(program).startswith("python"):
+        if not os.path.basename(program).startswith("python") or not _is_roots(program):
             raise NotAttachable(
-                f"process {target.pid} is {program}, which has CPython {version[0]}.{version[1]} in it",
+                f"process {target.pid} is {program}, which has CPython {version[0]}.{version[1]} in it, and is not a "
+                "python that only root can change",
                 pid=target.pid,
                 hint=f"run this with a vmscope of CPython {version[0]}.{version[1]}: no other can tell it what to do",
             )
-        euid = os.geteuid()
-        # Root does not run what others could have put there; but only root may ask where ptrace is restricted.
-        user = None if euid or _is_roots(program) else target.uid
-        # A session of its own: on our terminal it could type what our shell would run next.
         with subprocess.Popen(
             [program, "-IS", "-c", _SENDER, str(target.pid), script],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            user=user,
-            group=None if user is None else target.gid,
-            extra_groups=None if user is None else [],
             env={},
             cwd="/",
             start_new_session=True,
