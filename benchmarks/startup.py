@@ -25,4 +25,4 @@ def figures(rounds: int) -> Iterator[Figure]:
     )
     base = found.pop("python -c pass")
     for label, series in found.items():
-        yield Figure(f"`{label}`, to a bare Python", series, base, 1.6 if label == "vmscope run -c pass" else None)
+        yield Figure(f"`{label}`, to a bare Python", series, base, 1.5 if label == "vmscope run -c pass" else None)

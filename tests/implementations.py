@@ -13,6 +13,7 @@ from vmscope.native import (
     collector,
     dispatch,
     dump,
+    entries,
     frames,
     gate,
     histogram,
@@ -31,7 +32,7 @@ from vmscope.native import (
 )
 
 _PARTS: tuple[types.ModuleType, ...] = (
-    *(slots, histogram, thread, later, mirror, collector, dispatch),
+    *(slots, histogram, thread, later, entries, mirror, collector, dispatch),
     *(gate, locks, states, picture, quiet, tally, tasks, tracked, census, dump, walk),
     frames,
 )

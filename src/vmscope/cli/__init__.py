@@ -9,7 +9,8 @@ import os
 import sys
 from errno import EPIPE
 
-from vmscope.errors import CommandLineError, OptionError, VMScopeError
+from vmscope import errors
+from vmscope.errors import VMScopeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def usage() -> str:
 
 def _command(name: str) -> str:
     if not any(name == row[0] for row in COMMANDS):
-        raise CommandLineError(f"there is no command {name!r}", hint="vmscope help lists them")
+        raise errors.CommandLineError(f"there is no command {name!r}", hint="vmscope help lists them")
     return name
 
 
@@ -132,7 +133,7 @@ def main(args: list[str] | None = None) -> int:
         return 130
     except VMScopeError as error:
         _terminal().complain(error)
-        return 2 if isinstance(error, (CommandLineError, OptionError)) else 1
+        return 2 if isinstance(error, (errors.CommandLineError, errors.OptionError)) else 1
     except Exception as error:
         return _failed(error)
     return status if isinstance(status, int) else status()  # a program, whose errors are not ours to catch

@@ -6,8 +6,7 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import environ, flags, later, runtime
-from vmscope.errors import CommandLineError, LibraryError
+from vmscope import environ, errors, flags, later, runtime
 
 if sys.platform != "win32":
     from vmscope import termination
@@ -91,7 +90,7 @@ def main(args: list[str]) -> "Callable[[], int]":
     _set_path(path)
     try:
         runtime.VM.load_agents(shown=True)
-    except LibraryError as error:
+    except errors.LibraryError as error:
         _show(error.at_start())
         return lambda: 1
 
@@ -124,7 +123,7 @@ def _split(args: list[str], *, known: bool = False) -> tuple[list[str], str, str
     for position, word in enumerate(args):
         if word in ("-m", "-c"):
             if position + 1 == len(args):
-                raise CommandLineError(f"run: {word} needs a word after it")
+                raise errors.CommandLineError(f"run: {word} needs a word after it")
             return args[:position], word, args[position + 1], args[position + 2 :]
         if word == "-" or not word.startswith(("-", "@")):
             return args[:position], "", word, args[position + 1 :]
@@ -132,7 +131,7 @@ def _split(args: list[str], *, known: bool = False) -> tuple[list[str], str, str
             from vmscope.cli import _interpreter
 
             return _split(_interpreter.replace(args), known=True)
-    raise CommandLineError("run: name a script, -m MODULE or -c CODE", hint="vmscope run --help")
+    raise errors.CommandLineError("run: name a script, -m MODULE or -c CODE", hint="vmscope run --help")
 
 
 def _is_application(path: str) -> bool:
@@ -151,7 +150,7 @@ def _read(path: str) -> bytes:
         with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
             return file.read()
     except OSError as error:
-        raise CommandLineError(f"run: cannot open {path}: {error.strerror}", path=path) from error
+        raise errors.CommandLineError(f"run: cannot open {path}: {error.strerror}", path=path) from error
 
 
 def _make_main() -> "ModuleType":

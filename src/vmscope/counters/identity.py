@@ -40,32 +40,30 @@ def class_path() -> str:
     return os.pathsep.join(map(str, sys.path))
 
 
-def start_ticks() -> int:
-    """When this process started, in clock ticks since boot: field 22 of /proc/self/stat. 0 where there is no /proc.
+def started() -> tuple[int, int]:
+    """When this process started, in clock ticks since boot, and the address at which its stack began at the last exec.
 
-    On Windows in units of 100 ns since 1601.
+    Fields 22 and 28 of /proc/self/stat; 0 where there is no /proc. On Windows the first is in units of 100 ns since
+    1601, the second 0.
     """
     if sys.platform == "win32":
-        return win32.own_started()
-    return _stat_field(22)
-
-
-def stack_start() -> int:
-    """The address at which the stack began at the last exec: field 28 of /proc/self/stat. 0 where there is no /proc."""
-    return 0 if sys.platform == "win32" else _stat_field(28)
-
-
-def _stat_field(number: int) -> int:
+        return win32.own_started(), 0
     try:
         with native.Descriptor(os.open, "/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC) as fd:
             text = os.read(fd, 4096)
     except OSError:
-        return 0
-    return int(text[text.rindex(b")") + 2 :].split()[number - 3])
+        return 0, 0
+    fields = text[text.rindex(b")") + 2 :].split()  # from the third on
+    return int(fields[22 - 3]), int(fields[28 - 3])
+
+
+def start_ticks() -> int:
+    """The first of these."""
+    return started()[0]
 
 
 def start_time(ticks: int) -> int:
-    """When this process started, ms since the epoch; now, where `start_ticks` knows nothing."""
+    """When this process started, ms since the epoch; now, where they are 0."""
     now = time.time_ns() // 1_000_000
     if not ticks:
         return now

@@ -157,8 +157,8 @@ class Standard:
 
     def stamp(self) -> None:
         """Writes when this process started, and that it is ready now."""
-        ticks = identity.start_ticks()
+        ticks, stack = identity.started()
         now = time.time_ns() // 1_000_000
-        values = identity.start_time(ticks), now, now, ticks, identity.stack_start()
+        values = identity.start_time(ticks), now, now, ticks, stack
         for gauge, value in zip(self._stamps, values, strict=True):
             gauge._restore(value)

@@ -12,7 +12,6 @@ from time import monotonic_ns
 
 from vmscope import native
 from vmscope.errors import RegionFileError, VMScopeError
-from vmscope.wire import encode
 
 if sys.platform == "win32":
     from vmscope.memory import _windows as _system
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
 PROLOGUE = 32
 _ACCESSIBLE = 7
-_LONG, _BYTE = ord("J"), ord("B")
 _GRANULARITY = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 65536
 
 
@@ -66,7 +64,7 @@ class Region:
     def __init__(self, capacity: int) -> None:
         self.capacity = -(-capacity // _GRANULARITY) * _GRANULARITY
         self.mirror = native.Mirror(self.capacity, monotonic_ns())
-        self.mirror.image[:PROLOGUE] = encode.prologue()
+        self.mirror.image[:PROLOGUE] = native.EMPTY_PROLOGUE
         self.file: File | None = None
         self._making: File | None = None  # until it is whole
 
@@ -76,14 +74,8 @@ class Region:
         They all stand there or none. Space is taken and written in one step: a signal handler or a destructor that
         allocates comes before or after.
         """
-        data, bindings = b"", []
-        for name, value, units, variability, slot, cell in entries:
-            capacity = slot.capacity + 1 if isinstance(slot, native.TextSlot) else 0
-            start = len(data) + encode.data_offset(name, _LONG if isinstance(value, int) else _BYTE)
-            data += encode.entry(name, units=units, variability=variability, value=value, capacity=capacity)
-            if slot is not None:
-                bindings.append((slot, cell, start))
-        return self.mirror.append(data, len(entries), tuple(bindings))
+        data, bindings = native.encode_entries(entries)
+        return self.mirror.append(data, len(entries), bindings)
 
     def set_accessible(self) -> None:
         """Says that start-up is over: readers may look."""

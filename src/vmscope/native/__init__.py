@@ -43,6 +43,7 @@ if "trace_allocations" not in globals():  # nor has one before 3.13
 if not _wanted:
     from vmscope.native.collector import *  # noqa: F403
     from vmscope.native.dispatch import *  # noqa: F403
+    from vmscope.native.entries import *  # noqa: F403
     from vmscope.native.fatal import *  # noqa: F403
     from vmscope.native.frames import *  # noqa: F403
     from vmscope.native.histogram import *  # noqa: F403

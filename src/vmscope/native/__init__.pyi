@@ -111,6 +111,14 @@ class Mirror:
     def stop(self, timeout: int, /) -> bool: ...
     def save(self, path: bytes, /) -> None: ...
 
+# -- entries
+
+EMPTY_PROLOGUE: bytes
+
+def encode_entries(
+    entries: Sequence[tuple[str, int | bytes, int, int, Slot | None, int]], /
+) -> tuple[bytes, tuple[tuple[Slot, int, int], ...]]: ...
+
 # -- thread
 
 def in_main_interpreter() -> bool: ...

@@ -39,6 +39,7 @@ int vmscope_add_dump(PyObject *module);
 int vmscope_add_mapping(PyObject *module);
 int vmscope_add_beneath(PyObject *module);
 int vmscope_add_descriptor(PyObject *module);
+int vmscope_add_entries(PyObject *module);
 int vmscope_add_dispatch(PyObject *module);
 int vmscope_add_chain(PyObject *module);
 int vmscope_add_frames(PyObject *module);

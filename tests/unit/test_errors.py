@@ -1,0 +1,48 @@
+"""The errors: one place for all of them, whichever module defines one."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from vmscope import errors, native
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_each_error_is_of_the_package_and_pickles(name: str) -> None:
+    kind = getattr(errors, name)
+    assert issubclass(kind, errors.VMScopeError)
+    assert (kind.__module__, kind.__qualname__) == ("vmscope.errors", name)
+    assert kind.__doc__
+    error = kind.__new__(kind)
+    errors.VMScopeError.__init__(error, "what happened", pid=7, path="/a", hint="what to do")
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is kind
+    assert copy.__dict__ == error.__dict__
+
+
+def test_a_name_that_no_error_has() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'NoSuchError'"):
+        errors.NoSuchError  # type: ignore[attr-defined]  # noqa: B018
+    assert set(errors.__all__) <= set(dir(errors))
+
+
+def test_a_pickle_is_read_where_no_such_error_has_been_used() -> None:
+    pickled = pickle.dumps(errors.NotAttachable("it does not answer", pid=7))
+    code = f"import pickle; error = pickle.loads({pickled!r}); print(type(error), error.pid)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout == "<class 'vmscope.errors.NotAttachable'> 7\n"
+
+
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twins import what they need")
+def test_a_start_makes_only_the_errors_that_it_may_meet() -> None:
+    code = """if True:
+        import sys, vmscope
+        vmscope.start()
+        print(*sorted(name for name in sys.modules if name.startswith("vmscope.errors.")))
+        vmscope.stop()"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout == "\n"
