@@ -302,6 +302,8 @@ class VirtualMachine:
         self._arm(region)  # first of all: a crash on another thread may come now
         if region.file is not None:
             self._start_mirror(region)
+            if self.listener is not None:
+                self.listener.watch_children(os.fsencode(os.path.dirname(region.file.path)))
         self._start_sampler(region)
 
     def _publish(self, region: Region) -> None:

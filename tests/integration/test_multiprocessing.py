@@ -145,11 +145,11 @@ def test_200_forks_while_threads_count() -> None:
 @pytest.mark.parametrize("waited", [True, False], ids=["waited for", "a zombie"])
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_the_files_of_killed_children_go_with_their_parent(way: str, waited: bool, implementation: str) -> None:
-    """Where no other VM starts afterwards."""
+    """Where no other VM starts afterwards, and the parent has no thread that watches them."""
     code = f"""
         import multiprocessing, signal
         if __name__ == "__main__":
-            vmscope.start()
+            vmscope.start("-XX:+DisableAttachMechanism")
             folder = os.path.dirname(vmscope.status().path)
             os.environ["VMSCOPE_RUN_OPTIONS"] = "-Dfollow=1"  # what a spawned child is published by
             child = multiprocessing.get_context({way!r}).Process(target=time.sleep, args=(60,))

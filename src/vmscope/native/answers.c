@@ -76,6 +76,9 @@ vmscope_take_up(Listener *self, Connection *connection, const char *begin, const
         connection->stage = LOOKING;
     } else if (allowed && is_operation(begin, "getversion")) {
         vmscope_reply(self, connection, VERSION_REPLY);
+    } else if (allowed && is_operation(begin, VMSCOPE_CHILD_STARTED)) {
+        vmscope_watch_child(self, connection->client.pid);
+        vmscope_reply(self, connection, "0\n");
     } else {
         hand_to_servant(self, connection);
     }

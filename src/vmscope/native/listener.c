@@ -241,6 +241,7 @@ listener_dealloc(PyObject *object)
         free(self->connections[i].request);
         free(self->connections[i].reply);
     }
+    free(self->children);
     Py_XDECREF(self->serve);
     Py_XDECREF((PyObject *)self->call_type);
     PyTypeObject *type = Py_TYPE(object);
@@ -358,6 +359,22 @@ listener_close(PyObject *object, PyObject *args)
 }
 
 static PyObject *
+listener_watch_children(PyObject *object, PyObject *path)
+{
+    Listener *self = (Listener *)object;
+    const char *regions = PyBytes_AsString(path);
+    if (regions == NULL) {
+        return NULL;
+    }
+    pthread_mutex_lock(&self->mutex);
+    if (strlen(regions) < sizeof self->regions) {
+        strcpy(self->regions, regions);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 listener_connections(PyObject *object, void *Py_UNUSED(closure))
 {
     Listener *self = (Listener *)object;
@@ -378,6 +395,9 @@ static PyMethodDef listener_methods[] = {
     {"check", listener_check, METH_NOARGS,
      "check(): 0, or the errno for which no client can connect now; what can be done about it is done at once. ENOENT: the\n"
      "socket's name is gone, or another's."},
+    {"watch_children", listener_watch_children, METH_O,
+     "watch_children(directory): what children leave that are VMs and are killed is removed from now on: the socket, and the\n"
+     "region's file in this directory."},
     {"close", listener_close, METH_VARARGS,
      "close(timeout, last=False, unlink=True): takes the socket away; False where a command has not ended in so many ns.\n"
      "At the `last` moment of the process a thread that only sleeps is not waited for. Where the disk is stuck, `unlink`\n"

@@ -26,6 +26,7 @@
 #define ARRIVAL_TIMEOUT 10000000000 /* ns for a request to arrive, */
 #define ARRIVAL_LEAST 1000000000    /* of which it gets so many while others wait for its place */
 #define SWEEP_DELAY 250000000       /* ns from the start until sockets are looked for that others left */
+#define VMSCOPE_CHILD_STARTED "childstarted" /* the request by which a VM tells its parent of itself */
 #define READING_TIMEOUT 10000000000 /* ns without a byte read by the client; then it loses what others need */
 
 /* -- frames.c: what a request looks like ---------------------------------------------------------- */
@@ -94,6 +95,10 @@ typedef struct {
     int64_t accept_after; /* CLOCK_MONOTONIC, ns */
     int64_t open_after;   /* the same, of a socket that could not be opened */
     int64_t sweep_at;     /* when that is due; 0: it is done */
+    struct Child *children; /* NULL: no child has told of itself */
+    int children_fd;        /* wakes the talker when one of them ends; -1: none */
+    int64_t children_at;    /* when they are to be looked at */
+    char regions[256]; /* under the mutex: the directory of the regions' files; "": none */
 } Listener;
 
 /* -- socket.c ------------------------------------------------------------------------------------- */
@@ -106,6 +111,9 @@ int vmscope_is_socket(int fd);
 
 /* 0, or the errno of connecting to the socket that a descriptor is the place of: ECONNREFUSED where nobody listens. */
 int vmscope_connect_to(int place);
+
+/* A connection to it; -1 with errno. */
+int vmscope_connect_at(int place);
 
 /* True where the name is gone, or another's. */
 int vmscope_has_lost_socket(void);
@@ -122,6 +130,26 @@ void vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)]);
 
 /* Unlinks what killed VMs of this user have left in the folder, unless the thread is told to end. */
 void vmscope_sweep(const char *path, Thread *self);
+
+/* The same for one VM of which it is known that it was killed; `is_over` says whether its pid still is nobody's. */
+void vmscope_sweep_socket(const char *folder, pid_t pid, int (*is_over)(pid_t));
+
+/* -- children.c: children that are VMs ------------------------------------------------------------- */
+
+/* In a VM that has just opened its socket: where the parent is one too, it removes what this process leaves if it is killed. */
+void vmscope_tell_parent(void);
+
+/* With the mutex held: a process says that it is a VM, and a child. It is believed where it is a child. */
+void vmscope_watch_child(Listener *self, pid_t pid);
+
+/* Removes what those have left that have ended, and watches the others; how many ns there are until that is to be done again. */
+int64_t vmscope_look_at_children(Listener *self, int64_t now);
+
+/* One of them has ended. */
+void vmscope_hear_of_children(Listener *self);
+
+/* A new talker has none of the last one's. */
+void vmscope_forget_child_descriptors(Listener *self);
 
 /* -- connections.c: all of it with the mutex held, on the talker where it closes a descriptor ----- */
 

@@ -186,6 +186,9 @@ class Listener(Thread):
             self._kick()
         return error
 
+    def watch_children(self, directory: bytes, /) -> None:
+        """Nothing: what they leave that are killed is removed by the next start, or the end of this process."""
+
     def close(self, timeout: int, last: bool = False, unlink: bool = True, /) -> bool:
         """Takes the socket away; False where a command has not ended in so many ns."""
         if self.closed:

@@ -81,16 +81,29 @@ vmscope_unlink_socket(void)
 }
 
 int
-vmscope_connect_to(int place)
+vmscope_connect_at(int place)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     (void)snprintf(name.sun_path, sizeof name.sun_path, "/proc/thread-self/fd/%d", place);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int error = fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) == 0 ? 0 : errno;
-    if (fd >= 0) {
-        close(fd);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof name) == 0) {
+        return fd;
     }
-    return error;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+int
+vmscope_connect_to(int place)
+{
+    int fd = vmscope_connect_at(place);
+    if (fd < 0) {
+        return errno;
+    }
+    close(fd);
+    return 0;
 }
 
 /* Whether somebody answers at what the descriptor is. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,11 +36,11 @@ is_dead(pid_t pid)
     return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-/* A socket of ours that is a minute old. */
+/* A socket of ours that is old enough. */
 static int
-is_left(const struct stat *found)
+is_left(const struct stat *found, time_t least_age)
 {
-    return S_ISSOCK(found->st_mode) && found->st_uid == geteuid() && time(NULL) - found->st_mtime >= LEAST_AGE;
+    return S_ISSOCK(found->st_mode) && found->st_uid == geteuid() && time(NULL) - found->st_mtime >= least_age;
 }
 
 /* Whether the name still is that of what was looked at: a new process of the pid may have come, and have made its own. */
@@ -54,16 +55,15 @@ is_still_named(int folder, const char *name, const struct stat *found)
 /* What is connected to is what was looked at, wherever its name leads by then. A VM of another pid namespace, which shares
  * the folder, answers. */
 static void
-sweep_one(int folder, const char *name)
+sweep_one(int folder, const char *name, pid_t pid, int (*is_over)(pid_t), time_t least_age)
 {
     struct stat found;
-    pid_t pid = pid_of(name);
-    int place = pid != 0 && is_dead(pid) ? openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int place = pid != 0 && is_over(pid) ? openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
     if (place < 0) {
         return;
     }
-    if (fstat(place, &found) == 0 && is_left(&found) && vmscope_connect_to(place) == ECONNREFUSED &&
-        is_still_named(folder, name, &found) && is_dead(pid)) {
+    if (fstat(place, &found) == 0 && is_left(&found, least_age) && vmscope_connect_to(place) == ECONNREFUSED &&
+        is_still_named(folder, name, &found) && is_over(pid)) {
         (void)unlinkat(folder, name, 0);
     }
     close(place);
@@ -78,7 +78,19 @@ vmscope_sweep(const char *path, Thread *self)
     }
     struct dirent *entry;
     for (int i = 0; i < MOST_NAMES && !vmscope_thread_is_stopping(self) && (entry = readdir(folder)) != NULL; i++) {
-        sweep_one(dirfd(folder), entry->d_name);
+        sweep_one(dirfd(folder), entry->d_name, pid_of(entry->d_name), is_dead, LEAST_AGE);
     }
     closedir(folder);
+}
+
+void
+vmscope_sweep_socket(const char *path, pid_t pid, int (*is_over)(pid_t))
+{
+    char name[sizeof PREFIX + 16];
+    int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(name, sizeof name, PREFIX "%d", (int)pid);
+    if (folder >= 0) {
+        sweep_one(folder, name, pid, is_over, 0); /* it listens before it has this name */
+        close(folder);
+    }
 }

@@ -17,6 +17,7 @@
 #define FIRST_ROOM 1024
 #define LEAST_READ 256
 #define BREATH 100000000        /* ns without accepting, where the system has no descriptor left */
+#define FIRST_CONNECTION 3      /* of what is polled */
 #define RETRY 10000000000       /* ns until the socket is tried again that could not be opened */
 
 _Static_assert(MAX_HANDED_OVER == 1 + MAX_CONNECTIONS, "the socket and all connections are handed over");
@@ -201,6 +202,7 @@ keep_open(Listener *self, int asked, int64_t now)
     int fd = vmscope_open_socket(), error = fd < 0 ? errno : 0;
     if (fd >= 0) {
         vmscope_own(&self->socket, fd);
+        vmscope_tell_parent();
     }
     pthread_mutex_lock(&self->mutex);
     self->opening = 0;
@@ -261,12 +263,12 @@ earlier(int64_t one, int64_t other)
     return one < other ? one : other;
 }
 
-/* What is polled: `polls[0]` the wake-ups, `polls[1]` the socket where there is a place, then those of `polled`. The
- * count; `wait` is how many ns may pass without an event. */
+/* What is polled: `polls[0]` the wake-ups, `polls[1]` the socket where there is a place, `polls[2]` the ends of children,
+ * then those of `polled`. The count; `wait` is how many ns may pass without an event. */
 static nfds_t
 prepare(Listener *self, struct pollfd *polls, Connection **polled, int64_t now, int64_t *wait)
 {
-    nfds_t count = 2;
+    nfds_t count = FIRST_CONNECTION;
     int64_t until_place;
     (void)vmscope_find_place(self, now, &until_place);
     if (self->socket.fd < 0) {
@@ -282,6 +284,7 @@ prepare(Listener *self, struct pollfd *polls, Connection **polled, int64_t now, 
     int accepts = until_place <= 0 && self->accept_after <= now;
     polls[0] = (struct pollfd){.fd = self->wake_fd, .events = POLLIN};
     polls[1] = (struct pollfd){.fd = accepts ? self->socket.fd : -1, .events = POLLIN};
+    polls[2] = (struct pollfd){.fd = self->children_fd, .events = POLLIN};
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         Connection *connection = &self->connections[i];
         if (connection->socket.fd < 0) {
@@ -329,18 +332,19 @@ serve_socket(Listener *self, short events, int64_t now)
 static void
 take_turn(Listener *self)
 {
-    struct pollfd polls[2 + MAX_CONNECTIONS];
-    Connection *polled[2 + MAX_CONNECTIONS];
+    struct pollfd polls[FIRST_CONNECTION + MAX_CONNECTIONS];
+    Connection *polled[FIRST_CONNECTION + MAX_CONNECTIONS];
     int64_t now = vmscope_now(), wait;
     keep_open(self, vmscope_handshake_asked(), now);
     int64_t until_sweep = sweep(self, now); /* not under the mutex: the disk may be frozen */
+    int64_t until_children = vmscope_look_at_children(self, now);
     int64_t until_late = vmscope_answer_late(self, now);
     pthread_mutex_lock(&self->mutex);
     find_closed(self);
     expire(self, now);
     nfds_t count = prepare(self, polls, polled, now, &wait);
     pthread_mutex_unlock(&self->mutex);
-    wait = earlier(wait, earlier(until_sweep, until_late));
+    wait = earlier(earlier(wait, until_children), earlier(until_sweep, until_late));
 
     struct timespec timeout = {.tv_sec = (time_t)(wait / 1000000000), .tv_nsec = (long)(wait % 1000000000)};
     int ready = ppoll(polls, count, wait == VMSCOPE_FOREVER ? NULL : &timeout, NULL);
@@ -357,7 +361,10 @@ take_turn(Listener *self)
         while (read(self->wake_fd, &ignored, sizeof ignored) > 0) {
         }
     }
-    for (nfds_t i = 2; i < count; i++) {
+    if (polls[2].revents != 0) {
+        vmscope_hear_of_children(self);
+    }
+    for (nfds_t i = FIRST_CONNECTION; i < count; i++) {
         serve_connection(self, polled[i], polls[i].fd, polls[i].revents, now);
     }
     if (polls[1].revents != 0 && polls[1].fd == self->socket.fd) {
@@ -491,6 +498,7 @@ vmscope_talk(PyObject *owner)
     take_over(self);
     self->wake_fd = signalfd(-1, &wake, SFD_NONBLOCK | SFD_CLOEXEC);
     self->accept_after = 0;
+    vmscope_forget_child_descriptors(self);
     atomic_store(&vmscope_handshake_thread, self->talker.tid);
     keep_open(self, 1, vmscope_now());
     do {
