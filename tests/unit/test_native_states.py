@@ -117,9 +117,13 @@ def test_what_is_tied_to_a_thread_goes_with_it(native: Any) -> None:
 
 @native
 def test_the_gate_holds_who_has_a_lock(native: Any) -> None:
-    gate = native.Gate("/own/")
+    gate = native.Gate("/own/", "/called/", ())
     code = compile("", "/program/a.py", "exec")
     own = compile("", "/own/a.py", "exec")
+    names: dict[str, Any] = {}
+    exec(compile("def called(gate):\n    gate(called.__code__, 1, 2)", "/called/a.py", "exec"), names)
+    exec(compile("def own_call(gate):\n    called(gate)", "/own/a.py", "exec"), names)
+    own_call = names["own_call"]
     passed: list[str] = []
     assert gate(code, 1) is None
     locks = [_thread.allocate_lock() for _ in range(2)]
@@ -132,18 +136,20 @@ def test_the_gate_holds_who_has_a_lock(native: Any) -> None:
         gate.locks[state[0]] = locks[0]
         gate(own, 1)
         passed.append("own")
+        own_call(gate)
+        passed.append("called by own")
         gate(code, 1, 2)
         passed.append("program")
 
     thread = threading.Thread(target=run)
     thread.start()
     wait_for(lambda: gate.parked == set(state) and state)
-    assert passed == ["own"]
+    assert passed == ["own", "called by own"]
     gate.locks[state[0]] = locks[1]  # it is held again before it has gone on
     locks[0].release()
     time.sleep(0.02)
-    assert (passed, gate.parked) == (["own"], set(state))
+    assert (passed, gate.parked) == (["own", "called by own"], set(state))
     del gate.locks[state[0]]
     locks[1].release()
     thread.join(PATIENCE)
-    assert (passed, gate.parked) == (["own", "program"], set())
+    assert (passed, gate.parked) == (["own", "called by own", "program"], set())

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import PATIENCE
 from vmscope import native
+from vmscope.commands import thread_print
 from vmscope.tool import mechanisms, threads
 from vmscope.tool.capabilities import Capability, CapabilityRules
 from vmscope.tool.codes import Error, Phase
@@ -110,6 +111,50 @@ def generates(self: Counting) -> None:
 
     for number in numbers():
         self.number += number
+
+
+SUSPENDED = ThreadState.ALIVE | ThreadState.RUNNABLE | ThreadState.SUSPENDED
+
+
+def innermost(env: Environment, thread: Thread) -> list[object]:
+    """Its state and the function that it executes, by all functions that tell of them."""
+    (stack,) = env.get_thread_list_stack_traces([thread], 1)
+    return [
+        env.get_thread_state(thread),
+        stack.state,
+        env.get_frame_location(thread, 0).method,
+        env.get_stack_trace(thread, 0, 1)[0].method,
+        stack.frames[0].method,
+    ]
+
+
+def test_a_suspended_thread_shows_what_it_was_doing_and_no_lock_of_ours(env: Environment) -> None:
+    counting = Counting(loop)
+    env.suspend_thread(counting.thread)
+    assert counting.stands_still()
+    assert innermost(env, counting.thread) == [SUSPENDED, SUSPENDED, loop.__code__, loop.__code__, loop.__code__]
+    rows = {row.seen.state: row for row in thread_print.Dump().rows}
+    assert rows[counting.thread.state].state == "RUNNABLE"
+    env.resume_thread(counting.thread)
+    counting.end()
+
+
+def test_a_thread_that_suspends_itself_stops_where_it_says_so(env: Environment) -> None:
+    """And not in what vmscope calls for it, in the standard library, before."""
+
+    def stop(self: Counting) -> None:
+        loop(self)
+        env.suspend_thread(None)
+
+    counting = Counting(stop)
+    counting.over = True
+    deadline = time.monotonic() + PATIENCE
+    while not counting.thread.parked:
+        assert time.monotonic() < deadline, "it does not stop"
+        time.sleep(0.0005)
+    assert innermost(env, counting.thread) == [SUSPENDED, SUSPENDED, stop.__code__, stop.__code__, stop.__code__]
+    env.resume_thread(counting.thread)
+    counting.end()
 
 
 @pytest.mark.parametrize("body", [loop, calls, sleeps, generates])

@@ -12,7 +12,7 @@ from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.commands.reply import Reply
 from vmscope.terminal import printable
-from vmscope.tool import properties, sightings
+from vmscope.tool import properties, sightings, threads
 from vmscope.tool.circles import circles
 from vmscope.tool.sightings import ACQUIRED, ENDED, Sighting, Turns, lock_of
 from vmscope.tool.thread_state import ThreadState, activity, condition_wait
@@ -37,7 +37,9 @@ class Row:
         self.task = task
         self.name = name
         self.daemon = daemon
-        doing = activity(task.call, is_condition_wait(seen.frames[0]), bool(seen.waits))
+        thread = threads.known(seen.state)
+        suspended = thread is not None and thread.parked
+        doing = activity([] if suspended else task.call, is_condition_wait(seen.frames[0]), bool(seen.waits))
         self.waits: list[Wait] = [] if doing & ThreadState.RUNNABLE else seen.waits
         self.still = not doing & (ThreadState.RUNNABLE | ThreadState.WAITING_WITH_TIMEOUT)  # until another acts
         self.header, self.state = layout.states(doing, self.waits)

@@ -11,18 +11,57 @@ typedef struct {
     PyObject *locks;  /* dict: number of a thread state -> the lock that it waits for */
     PyObject *parked; /* set: those that wait */
     PyObject *own;    /* how the names of files begin whose code is never stopped */
+    PyObject *called; /* how those begin that such code may have called: these are not stopped then either */
+    PyObject *hosts;  /* how those of its own begin from which the program is called */
     PyObject *acquire;
     PyObject *release;
 } Gate;
 
 static int
+begins(PyObject *name, PyObject *prefix)
+{
+    return PyUnicode_Tailmatch(name, prefix, 0, PyUnicode_GET_LENGTH(name), -1) == 1;
+}
+
+static int
 is_own(Gate *self, PyObject *code)
 {
-    if (!PyCode_Check(code)) {
-        return 0;
+    return PyCode_Check(code) && begins(((PyCodeObject *)code)->co_filename, self->own);
+}
+
+static int
+is_host(Gate *self, PyObject *name)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->hosts); i++) {
+        if (begins(name, PyTuple_GET_ITEM(self->hosts, i))) {
+            return 1;
+        }
     }
-    PyObject *name = ((PyCodeObject *)code)->co_filename;
-    return PyUnicode_Tailmatch(name, self->own, 0, PyUnicode_GET_LENGTH(name), -1) == 1;
+    return 0;
+}
+
+/* Whether the calling thread is in what code of ours has called, maybe with a lock of ours: 1, 0. */
+static int
+is_called_by_own(Gate *self)
+{
+    int is = 0, look = 1;
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
+    while (frame != NULL && look) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        PyObject *name = code->co_filename;
+        if (begins(name, self->own)) {
+            is = !is_host(self, name);
+            look = 0;
+        } else {
+            look = begins(name, self->called);
+        }
+        Py_DECREF(code);
+        PyFrameObject *caller = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = caller;
+    }
+    Py_XDECREF(frame);
+    return is;
 }
 
 /* Until the lock is free. What a signal handler of the program's raises meanwhile goes to the program. */
@@ -59,6 +98,11 @@ gate_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names
         return NULL;
     }
     PyObject *lock;
+    int held = PyDict_Contains(self->locks, key); /* a thread that suspends itself gives nothing but a code object */
+    if (held < 0 || (held && PyVectorcall_NARGS(flags) > 1 && is_called_by_own(self))) {
+        Py_DECREF(key);
+        return held < 0 ? NULL : Py_NewRef(Py_None);
+    }
     while ((lock = PyDict_GetItemWithError(self->locks, key)) != NULL) { /* it may be suspended again */
         Py_INCREF(lock);
         int parked = park(self, key, lock);
@@ -74,8 +118,8 @@ gate_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names
 static PyObject *
 gate_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
 {
-    PyObject *own;
-    if (!PyArg_ParseTuple(args, "U", &own)) {
+    PyObject *own, *called, *hosts;
+    if (!PyArg_ParseTuple(args, "UUO!", &own, &called, &PyTuple_Type, &hosts)) {
         return NULL;
     }
     Gate *self = (Gate *)type->tp_alloc(type, 0);
@@ -84,6 +128,8 @@ gate_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
     }
     self->vectorcall = gate_call;
     self->own = Py_NewRef(own);
+    self->called = Py_NewRef(called);
+    self->hosts = Py_NewRef(hosts);
     self->locks = PyDict_New();
     self->parked = PySet_New(NULL);
     self->acquire = PyUnicode_InternFromString("acquire");
@@ -113,6 +159,8 @@ gate_dealloc(PyObject *object)
     Py_XDECREF(self->locks);
     Py_XDECREF(self->parked);
     Py_XDECREF(self->own);
+    Py_XDECREF(self->called);
+    Py_XDECREF(self->hosts);
     Py_XDECREF(self->acquire);
     Py_XDECREF(self->release);
     type->tp_free(object);
@@ -127,8 +175,9 @@ static PyMemberDef gate_members[] = {
 };
 
 static PyType_Slot gate_slots[] = {
-    {Py_tp_doc, "Gate(own, /)\n--\n\nCalled as sys.monitoring calls, with a code object first: a thread for whose state "
-                "there is a lock waits until the lock is free, other than in code whose file name begins with `own`."},
+    {Py_tp_doc, "Gate(own, called, hosts, /)\n--\n\nCalled as sys.monitoring calls, with a code object first: a thread for "
+                "whose state there is a lock waits until the lock is free, other than in code whose file name begins "
+                "with `own`, and in what that calls of files that begin with `called`, but for files of `hosts`."},
     {Py_tp_new, gate_new},
     {Py_tp_dealloc, gate_dealloc},
     {Py_tp_traverse, gate_traverse},

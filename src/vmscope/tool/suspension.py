@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import os
 import time
 from collections.abc import Sequence
 
@@ -30,6 +31,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+LIBRARY = os.path.dirname(os.__file__) + os.sep  # what vmscope's own code calls
+HOSTS = f"{OWN}cli{os.sep}", f"{OWN}tool{os.sep}births.py"  # which call the program's code
 ARRIVAL = 0.1  # s: the longest that a thread is waited for that still runs; it stops when it is through with its line
 
 
@@ -38,7 +41,7 @@ class Suspension:
     `armed` says that it does."""
 
     def __init__(self) -> None:
-        self.gate = native.Gate(OWN)
+        self.gate = native.Gate(OWN, LIBRARY, HOSTS)
         self.armed = False
         self._threads: dict[Thread, Base] = {}  # by whom
 
@@ -53,7 +56,7 @@ class Suspension:
         lock.acquire()
         self.gate.locks[thread.state] = lock
         self._threads[thread] = by
-        thread.suspended = True
+        thread.suspended, thread.gate = True, self.gate
         thread.endings.add(self._ended)
 
     def remove(self, thread: Thread) -> None:

@@ -48,9 +48,9 @@ def state_of(thread: Thread, method: CodeType | None) -> ThreadState:
         return ThreadState(0)
     if not thread.alive:
         return ThreadState.TERMINATED
-    own = thread is threads.current()
+    runs = thread.parked or thread is threads.current()
     state = ThreadState.ALIVE | activity(
-        [] if own else system_call(thread.native_id), method is not None and method is condition_wait()
+        [] if runs else system_call(thread.native_id), method is not None and method is condition_wait()
     )
     if thread.suspended:
         state |= ThreadState.SUSPENDED

@@ -42,7 +42,7 @@ class Thread:
 
     __slots__ = (
         "__weakref__", "_ended", "_name", "_program", "_tied",
-        "contended", "daemon", "endings", "group", "id", "ident", "interrupted",
+        "contended", "daemon", "endings", "gate", "group", "id", "ident", "interrupted",
         "native_id", "of_agent", "patient", "priority", "stand_in", "state", "suspended", "waiter",
     )  # fmt: skip
 
@@ -58,6 +58,7 @@ class Thread:
         self.priority = NORMAL
         self.interrupted = False  # and it has not been told so yet
         self.suspended = False
+        self.gate: native.Gate | None = None  # where it waits while it is suspended, once it has been
         self.contended: object = None  # the lock, or the condition, that it waits for
         self.patient = True  # it waits for that lock however long it takes
         self.waiter: _thread.LockType | None = None  # released, it wakes the thread out of a raw monitor's wait
@@ -72,6 +73,11 @@ class Thread:
         """What its agent called it, or `threading` calls it; "" when it does not know it, or is not imported."""
         known = self.known()
         return self._name if known is None else str(known.name)
+
+    @property
+    def parked(self) -> bool:
+        """It waits at a gate, and for nothing of its own."""
+        return self.gate is not None and self.state in self.gate.parked
 
     def rename(self, name: str) -> None:
         known = self.known()
@@ -210,6 +216,11 @@ def of_program(program: threading.Thread) -> Thread:
         thread._ended = ident is not None
         thread.belongs_to(program)
     return thread
+
+
+def known(state: int) -> Thread | None:
+    """That of a thread state, where it has one already."""
+    return _known.get(state)
 
 
 def of(state: int) -> Thread | None:
