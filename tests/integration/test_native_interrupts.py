@@ -157,6 +157,33 @@ def test_a_thread_of_the_program_is_suspended_resumed_and_stopped(tmp_path: Path
     )
 
 
+NOTHING = r"""
+static void JNICALL init(jvmtiEnv *env UNUSED, JNIEnv *jni, jthread thread) {
+    jobject new = (*jni)->AllocObject(jni, (*jni)->FindClass(jni, "java/lang/Thread"));
+    SAY("stop", (*ti)->StopThread(ti, thread, NULL), (*ti)->StopThread(ti, NULL, NULL),
+        (*ti)->StopThread(ti, new, NULL));
+}
+
+static int begin(char *options UNUSED) {
+    jvmtiEventCallbacks callbacks = {.VMInit = init};
+    jvmtiCapabilities wanted = {.can_signal_thread = 1};
+    SAY("other", (*ti)->SetVerboseFlag(ti, JVMTI_VERBOSE_OTHER, JNI_TRUE),
+        (*ti)->SetVerboseFlag(ti, JVMTI_VERBOSE_OTHER, JNI_FALSE), (*ti)->SetVerboseFlag(ti, 3, JNI_TRUE));
+    (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
+    enable(JVMTI_EVENT_VM_INIT);
+    return (*ti)->AddCapabilities(ti, &wanted);
+}
+"""
+
+
+def test_no_exception_and_no_flag_of_ours_are_answered_as_in_a_jvm(tmp_path: Path) -> None:
+    """HotSpot 17: a null exception is NULL_POINTER, after the thread; VERBOSE_OTHER is taken, and does nothing."""
+    agent = build(NOTHING, tmp_path)
+    found = agent.lines()
+    assert found == ["other: 0 0 103", "stop: 100 10 15"]
+    assert found == agent.java_lines()
+
+
 SIGNALS = r"""
 #include <signal.h>
 static void jvmti(JNIEnv *jni) {

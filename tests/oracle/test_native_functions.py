@@ -315,7 +315,6 @@ def test_every_function_with_good_arguments_answers_as_hotspot_s(tmp_path: Path)
 CHANGES = {
     **{((f"AddModule{each} 0",), (f"AddModule{each} 98",)): "Python's modules hide nothing from each other"
        for each in ("Reads", "Exports", "Opens", "Uses", "Provides")},
-    (("StopThread 100",), ("StopThread 20",)): "the specification's for what is no object",
 }  # fmt: skip
 
 

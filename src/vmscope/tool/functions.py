@@ -260,7 +260,8 @@ class Parameter:
         self.array = kind.endswith("[]")
         self.type = kind.removesuffix("[]")
         self.error = 100 if self.array or self.direction == "*" else TYPES[self.type][1]
-        self.null_error = 100 if self.type in ("module", "service") else self.error
+        by_pointer = self.type in ("module", "service") or self.name == "exception"  # HotSpot looks whether it is null
+        self.null_error = 100 if by_pointer else self.error
 
     @property
     def declaration(self) -> str:

@@ -42,9 +42,9 @@ class Settings(Base):
     @function
     def set_verbose_flag(self, flag: VerboseFlag, value: bool | int) -> None:
         """Lets the VM tell of its collections, imports or extension modules on standard error, or keeps it silent.
+        Nothing comes of OTHER.
 
         CPython: gc.DEBUG_STATS; a finder that finds nothing, first in sys.meta_path; _imp.create_dynamic, wrapped.
-        Differs: OTHER is not available, where a JVM takes it and does nothing.
         """
         verbose.set_flag(flag, bool(value))
 

@@ -22,7 +22,8 @@ LOWEST, HIGHEST = 1, 10  # priorities
 class ThreadControl(Base):
     @function
     def stop_thread(self, thread: Thread, exception: object) -> None:
-        """Lets a thread raise an exception, an object or a class, where it stands. InvalidObject, ThreadNotAlive.
+        """Lets a thread raise an exception, an object or a class, where it stands. InvalidObject, ThreadNotAlive;
+        NullPointer for None.
 
         CPython: PyThreadState_SetAsyncExc.
         Differs: a thread that waits in C raises it when it returns from there; a second one replaces the first.

@@ -8,7 +8,6 @@ import sys
 from enum import IntEnum
 
 from vmscope import terminal
-from vmscope.tool.errors import NotAvailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def _say(text: str) -> None:
 
 
 def set_flag(flag: VerboseFlag, value: bool) -> None:
-    """NotAvailable for OTHER, unless to switch it off: nothing else is told."""
+    """OTHER is taken, and nothing comes of it, as in HotSpot."""
     if flag == VerboseFlag.GC:
         debug = gc.get_debug()
         gc.set_debug(debug | gc.DEBUG_STATS if value else debug & ~gc.DEBUG_STATS)
@@ -61,5 +60,3 @@ def set_flag(flag: VerboseFlag, value: bool) -> None:
             sys.meta_path.insert(0, _announcer)
     elif flag == VerboseFlag.JNI:
         _imp.create_dynamic = _announce if value else _create_dynamic
-    elif value:
-        raise NotAvailable("CPython has nothing else to tell of its work")
