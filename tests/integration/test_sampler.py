@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -122,3 +124,35 @@ def test_what_needs_no_gil_is_told_while_a_call_keeps_it() -> None:
 
         _until(goes_on)
         assert int(vm.values()["python.gil.currentWait"]) > 0
+
+
+ONE_FOR_ANOTHER = """
+import threading, vmscope
+from vmscope.counters.registry import REGISTRY
+from vmscope.runtime import VM
+vmscope.start()
+def begin(daemon):
+    leave = threading.Event()
+    thread = threading.Thread(target=leave.wait, daemon=daemon)
+    thread.start()
+    return leave, thread
+def daemons():
+    VM._standard._sampler.sample()
+    return REGISTRY.get("python.threads.daemon").value
+first = begin(daemon=True)
+found = [daemons(), daemons()]
+first[0].set()
+first[1].join()
+second = begin(daemon=False)
+found.append(daemons())
+second[0].set()
+print(found)
+"""
+
+
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin counts them at each visit")
+def test_daemons_are_counted_anew_where_another_thread_took_ones_place() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", ONE_FOR_ANOTHER], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stdout == "[1, 1, 0]\n"

@@ -93,6 +93,11 @@
 enum { FIELDS(IDENTIFIER) FIELD_COUNT };
 static const char *const field_names[] = {FIELDS(NAME)};
 
+/* What is looked up at each visit, made once. */
+enum { THREADING, ACTIVE, DAEMONIC, TRACEMALLOC, GET_TRACED, NAME_COUNT };
+
+static const char *const looked_up[] = {"threading", "_active", "_daemonic", "_tracemalloc", "get_traced_memory"};
+
 typedef struct {
     PyObject_HEAD
     Thread thread;
@@ -100,6 +105,7 @@ typedef struct {
     PyInterpreterState *interpreter;
     LongSlot *slots[FIELD_COUNT];
     PyObject *get_count, *get_threshold, *garbage, *get_interval, *is_gil_enabled, *count_threads;
+    PyObject *names[NAME_COUNT];
     const Py_ssize_t *long_lived; /* objects that outlived a full collection, and those that came to them since */
 
     pthread_mutex_t reading; /* of what needs no GIL, by the thread or by sample() */
@@ -114,7 +120,7 @@ typedef struct {
     int64_t peak, modules, loaded, unloaded, waits, waited, longest_wait, visits, visit_time, longest_visit;
     int64_t switch_interval;
     int64_t live, started, running, active; /* threads, as last counted; by which a change is seen */
-    _Atomic int64_t crowd_due;              /* when to count many again */
+    _Atomic int64_t crowd_due;              /* when to count many, and daemons, again */
     _Atomic int crowd_owed;                 /* there was a change since they were counted */
     double contended, observed; /* smoothed: the waits beyond a switch interval, and all there was */
 } Sampler;
@@ -255,21 +261,21 @@ put_ints(Sampler *self, PyObject *function, int field, Py_ssize_t count)
 
 /* What a dict has under a name, a new reference; NULL, without an exception, where it has nothing. */
 static PyObject *
-item(PyObject *dict, const char *name)
+item(PyObject *dict, PyObject *name)
 {
 #ifdef Py_GIL_DISABLED
     PyObject *found = NULL;
-    (void)PyDict_GetItemStringRef(dict, name, &found);
+    (void)PyDict_GetItemRef(dict, name, &found);
+#else
+    PyObject *found = Py_XNewRef(PyDict_GetItemWithError(dict, name));
+#endif
     PyErr_Clear();
     return found;
-#else
-    return Py_XNewRef(PyDict_GetItemString(dict, name));
-#endif
 }
 
 /* A module's variable, if it is loaded; a new reference. */
 static PyObject *
-loaded(PyObject *modules, const char *module, const char *variable)
+loaded(PyObject *modules, PyObject *module, PyObject *variable)
 {
     PyObject *found = item(modules, module);
     PyObject *value = found != NULL && PyModule_Check(found) ? item(PyModule_GetDict(found), variable) : NULL;
@@ -278,17 +284,15 @@ loaded(PyObject *modules, const char *module, const char *variable)
 }
 
 static int64_t
-count_daemons(PyObject *active)
+count_daemons(PyObject *active, PyObject *name)
 {
     int64_t count = 0;
     PyObject *threads = active != NULL ? PyDict_Values(active) : NULL;
-    PyObject *name = threads != NULL ? PyUnicode_InternFromString("_daemonic") : NULL;
-    for (Py_ssize_t i = 0; name != NULL && i < PyList_GET_SIZE(threads); i++) {
+    for (Py_ssize_t i = 0; threads != NULL && i < PyList_GET_SIZE(threads); i++) {
         PyObject *daemon = PyObject_GenericGetAttr(PyList_GET_ITEM(threads, i), name); /* no __getattribute__ */
         count += daemon == Py_True;
         Py_XDECREF(daemon);
     }
-    Py_XDECREF(name);
     Py_XDECREF(threads);
     PyErr_Clear();
     return count;
@@ -321,7 +325,7 @@ count_live(Sampler *self)
 #endif
 }
 
-/* To count many takes long; so that is not done at each visit. */
+/* To count many takes long, and to ask each whether it is a daemon, which it stays; so that is not done at each visit. */
 static void
 count_threads(Sampler *self, PyObject *active)
 {
@@ -331,11 +335,13 @@ count_threads(Sampler *self, PyObject *active)
     }
     self->live = count_live(self);
     self->peak = self->live > self->peak ? self->live : self->peak;
-    self->crowd_due = now + CROWD_PERIOD;
-    self->crowd_owed = 0;
     put(self, THREADS_LIVE, self->live);
     put(self, THREADS_PEAK, self->peak);
-    put(self, THREADS_DAEMON, count_daemons(active));
+    if (self->crowd_owed || now >= self->crowd_due) {
+        self->crowd_due = now + CROWD_PERIOD;
+        self->crowd_owed = 0;
+        put(self, THREADS_DAEMON, count_daemons(active, self->names[DAEMONIC]));
+    }
 }
 
 /* `own` is a thread state of ours, and the last one that was made: its number is how many there ever were. */
@@ -344,7 +350,7 @@ read_threads(Sampler *self, PyObject *modules, PyThreadState *own)
 {
     int64_t started = (int64_t)PyThreadState_GetID(own) - atomic_load(&vmscope_own_states);
     put(self, THREADS_STARTED, started - atomic_load(&states_before));
-    PyObject *found = loaded(modules, "threading", "_active");
+    PyObject *found = loaded(modules, self->names[THREADING], self->names[ACTIVE]);
     PyObject *active = found != NULL && PyDict_CheckExact(found) ? found : NULL;
     int64_t running = count_running(self), known = active != NULL ? PyDict_Size(active) : 0;
     if (started != self->started || running != self->running || known != self->active) {
@@ -402,7 +408,7 @@ read_interpreter(Sampler *self, PyThreadState *own)
     read_threads(self, modules, own);
     read_modules(self, modules);
     read_switch_interval(self);
-    PyObject *get_traced_memory = loaded(modules, "_tracemalloc", "get_traced_memory");
+    PyObject *get_traced_memory = loaded(modules, self->names[TRACEMALLOC], self->names[GET_TRACED]);
     if (get_traced_memory != NULL) {
         put_ints(self, get_traced_memory, TRACED, 2);
         Py_DECREF(get_traced_memory);
@@ -637,6 +643,13 @@ sampler_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_DECREF(self);
         return NULL;
     }
+    for (int i = 0; i < NAME_COUNT; i++) {
+        self->names[i] = PyUnicode_InternFromString(looked_up[i]);
+        if (self->names[i] == NULL) {
+            Py_DECREF(self);
+            return NULL;
+        }
+    }
     if (!PyList_Check(self->garbage)) {
         Py_DECREF(self);
         PyErr_SetString(PyExc_TypeError, "gc.garbage is no list");
@@ -656,6 +669,9 @@ sampler_dealloc(PyObject *object)
     pthread_mutex_unlock(&waiting.use);
     for (int i = 0; i < FIELD_COUNT; i++) {
         Py_XDECREF(self->slots[i]);
+    }
+    for (int i = 0; i < NAME_COUNT; i++) {
+        Py_XDECREF(self->names[i]);
     }
     Py_XDECREF(self->get_count);
     Py_XDECREF(self->get_threshold);
