@@ -136,4 +136,4 @@ def entries(library: str, rounds: int) -> Iterator[Figure]:
 
     found = in_turns({"plain": plain, "raw": lambda: raw(counting), "agent": counted}, rounds * SHORT)
     yield Figure("METHOD_ENTRY to a native callback: whole run", found["agent"], found["raw"], 1.3)
-    yield added("METHOD_ENTRY to a native callback: added cost", found["agent"], found["raw"], found["plain"], None)
+    yield added("METHOD_ENTRY to a native callback: added cost", found["agent"], found["raw"], found["plain"], 1.4)

@@ -32,7 +32,7 @@ def figures(rounds: int) -> Iterator[Figure]:
         _check(jps, pids)
         read = in_turns({"vmscope.vms(), values()": call(read_all, 3), "jps -lv": process(jps)}, rounds)
         yield Figure(
-            "300 regions listed and read, to `jps -lv`", read["vmscope.vms(), values()"], read["jps -lv"], 0.05
+            "300 regions listed and read, to `jps -lv`", read["vmscope.vms(), values()"], read["jps -lv"], 0.04
         )
 
         sampler = Sampler(vms)
