@@ -118,7 +118,7 @@ def test_no_sanitizer_finds_anything(tmp_path: Path) -> None:
 @WITH_MONITORING
 @pytest.mark.timeout(LIMIT)
 def test_no_race_is_found(tmp_path: Path) -> None:
-    """Without a region, whose threads have descriptors of their own: the sanitizer takes equal ones for the same."""
+    """Without region and socket: the sanitizer takes equal descriptors of two tables for the same."""
     env = sanitized(tmp_path / "package", "thread", "libtsan.so")
     (tmp_path / "suppressed").write_text(SUPPRESSED)
     # Into a file: some threads of ours have no standard error.
@@ -126,4 +126,4 @@ def test_no_race_is_found(tmp_path: Path) -> None:
     probe = subprocess.run([sys.executable, "-c", ""], env={**os.environ, **env}, capture_output=True, text=True)
     if "ThreadSanitizer" in probe.stderr:
         pytest.skip(f"the thread sanitizer does not start here: {probe.stderr[:200]}")
-    run_all(RACES, tmp_path, env, "-XX:-UsePerfData")
+    run_all(RACES, tmp_path, env, "-XX:-UsePerfData", "-XX:+DisableAttachMechanism")
