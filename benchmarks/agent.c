@@ -1,5 +1,6 @@
-/* An agent whose cost is measured. Options: `calls` times the functions that agents call most, at VMInit; `entry`
- * counts method entries; none takes nothing. `walk` and `entries` are for the benchmark to call. */
+/* An agent whose cost is measured. Options: `calls` times the functions that agents call most, at VMInit; `walks` times
+ * walks of the heap, at VMDeath; `entry` counts method entries; none takes nothing. `walk` and `entries` are for the
+ * benchmark to call. */
 #define _GNU_SOURCE
 #include <jvmti.h>
 
@@ -8,7 +9,7 @@
 #include <time.h>
 
 static jvmtiEnv *ti;
-static jlong entries, objects, sizes;
+static jlong entries, objects, references, sizes;
 
 #define ROUNDS 10000000
 
@@ -63,6 +64,17 @@ count_object(jlong class_tag, jlong size, jlong *tag, jint length, void *data)
     return JVMTI_VISIT_OBJECTS;
 }
 
+static jint JNICALL
+count_reference(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info, jlong class_tag,
+                jlong referrer_class_tag, jlong size, jlong *tag, jlong *referrer_tag, jint length, void *data)
+{
+    (void)kind, (void)info, (void)class_tag, (void)referrer_class_tag, (void)tag, (void)referrer_tag, (void)length;
+    (void)data;
+    references++;
+    sizes += size;
+    return JVMTI_VISIT_OBJECTS;
+}
+
 JNIEXPORT jlong
 count_entries(void)
 {
@@ -79,10 +91,33 @@ walk(void)
     return error == JVMTI_ERROR_NONE ? objects : -(jlong)error;
 }
 
+#define WALKS 15
+
+/* The seconds that an object takes, of the best of a few walks: over all objects, and along references. */
+static void JNICALL
+time_walks(jvmtiEnv *env, JNIEnv *jni)
+{
+    jvmtiHeapCallbacks callbacks = {.heap_reference_callback = count_reference};
+    double iterated = 1e9, followed = 1e9;
+    int failed = 0;
+    (void)jni;
+    for (int i = 0; i < WALKS; i++) {
+        double begin = clock_now();
+        failed |= walk() <= 0;
+        double between = clock_now();
+        failed |= (*env)->FollowReferences(env, 0, NULL, NULL, &callbacks, NULL) != JVMTI_ERROR_NONE;
+        double end = clock_now();
+        iterated = between - begin < iterated ? between - begin : iterated;
+        followed = end - between < followed ? end - between : followed;
+    }
+    printf("%d %.12f %.12f\n", failed || references < objects, iterated / (double)objects, followed / (double)objects);
+    fflush(stdout);
+}
+
 static jint
 begin(JavaVM *vm, const char *options)
 {
-    jvmtiEventCallbacks callbacks = {.VMInit = time_calls, .MethodEntry = count_entry};
+    jvmtiEventCallbacks callbacks = {.VMInit = time_calls, .VMDeath = time_walks, .MethodEntry = count_entry};
     jvmtiEvent event = JVMTI_EVENT_METHOD_ENTRY;
     jvmtiCapabilities wanted = {0};
     if (options == NULL || *options == '\0') {
@@ -97,6 +132,9 @@ begin(JavaVM *vm, const char *options)
     }
     if (strcmp(options, "calls") == 0) {
         event = JVMTI_EVENT_VM_INIT;
+    } else if (strcmp(options, "walks") == 0) {
+        event = JVMTI_EVENT_VM_DEATH;
+        wanted.can_tag_objects = 1;
     } else {
         wanted.can_generate_method_entry_events = 1;
     }

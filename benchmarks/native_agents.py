@@ -17,6 +17,14 @@ from vmscope import native, tool
 
 RAW = 2  # the tool id of the raw callback
 OBJECTS = 1_000_000
+WALKED = """
+import asyncio, ctypes, decimal, email, http.client, logging.handlers, multiprocessing.pool, sqlite3, unittest
+class Order:
+    def __init__(self, lines):
+        self.lines, self.next = lines, None
+kept = [[number, str(number)] for number in range(50_000)], [Order([each]) for each in range(20_000)]
+"""
+WALK_LIMITS = {"IterateThroughHeap": 8.0, "FollowReferences": 5.0}
 TIMED = ("GetPhase", "Allocate and Deallocate", "SetEnvironmentLocalStorage")
 
 
@@ -41,6 +49,7 @@ def figures(rounds: int) -> Iterator[Figure]:
         yield from frequent(library, max(3, rounds // 3))
         yield from loaded(library, rounds)
         yield from heap(library, rounds)
+        yield from walks(library, max(3, rounds // 3))
         if monitoring is not None:
             yield from entries(library, rounds)
 
@@ -64,6 +73,28 @@ def frequent(library: str, rounds: int) -> Iterator[Figure]:
                 found[whose, name].values.append(float(value))
     for name in TIMED:
         yield Figure(f"{name}, 10^7 times, to a JVM's", found["here", name], found["in a JVM", name], 0.8)
+
+
+def walks(library: str, rounds: int) -> Iterator[Figure]:
+    """For each object, timed by the agent itself, of a program with some 280,000 and of a JVM with 60,000."""
+    from jdk import find
+
+    agent = f"-agentpath:{library}=walks"
+    commands = {
+        "here": [sys.executable, "-m", "vmscope", "run", agent, "-c", WALKED],
+        "in a JVM": [f"{find(17)}/java", agent, "--version"],
+    }
+    names = "IterateThroughHeap", "FollowReferences"
+    found = {(whose, name): Series(f"{name}, {whose}") for whose in commands for name in names}
+    for _ in range(rounds):
+        for whose, command in commands.items():
+            failed, *seconds = output(command).splitlines()[-1].split()
+            if failed != "0":
+                raise RuntimeError("a walk of the agent's failed")
+            for name, value in zip(names, seconds, strict=True):
+                found[whose, name].values.append(float(value))
+    for name in names:
+        yield Figure(f"{name}, an object, to a JVM's", found["here", name], found["in a JVM", name], WALK_LIMITS[name])
 
 
 def loaded(library: str, rounds: int) -> Iterator[Figure]:

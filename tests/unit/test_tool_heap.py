@@ -653,10 +653,10 @@ def test_walks_while_other_threads_run(env: Environment) -> None:
         thread.start()
     counts: list[int] = []
     try:
-        env.iterate_through_heap(0, Node, HeapCallbacks(heap_iteration=lambda *_: counts.append(1)))
-        env.iterate_over_instances_of_class(Node, ObjectFilter.EITHER, lambda *_: counts.append(1))
-        env.follow_references(0, Node, None, HeapCallbacks(heap_reference=lambda *_: counts.append(1)))
-        assert rounds, "they ran"
+        while len(rounds) < 10 and not failed:  # they run between walks, and in the midst of one
+            env.iterate_through_heap(0, Node, HeapCallbacks(heap_iteration=lambda *_: counts.append(1)))
+            env.iterate_over_instances_of_class(Node, ObjectFilter.EITHER, lambda *_: counts.append(1))
+            env.follow_references(0, Node, None, HeapCallbacks(heap_reference=lambda *_: counts.append(1)))
     finally:
         stop.set()
         for thread in threads:
@@ -667,7 +667,7 @@ def test_walks_while_other_threads_run(env: Environment) -> None:
 
 def test_a_walk_ends_though_objects_are_made_all_the_time(env: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each object that is met gets another: as if a thread were quicker than the walk."""
-    monkeypatch.setattr("vmscope.tool.heap.UNBOUNDED", 100)
+    monkeypatch.setattr("vmscope.tool.walks.UNBOUNDED", 100)
     last = [Node()]
     visits: list[int] = []
 
@@ -679,6 +679,98 @@ def test_a_walk_ends_though_objects_are_made_all_the_time(env: Environment, monk
 
     env.follow_references(0, Node, Node(last[0]), HeapCallbacks(heap_reference=on_reference))
     assert 10 < len(visits) < 200
+
+
+# -- what is vmscope's own ------------------------------------------------------------------------
+
+
+def ours(thing: object) -> bool:
+    """Its classes, modules, functions and their objects."""
+    name = thing.__module__ if isinstance(thing, type | types.FunctionType) else type(thing).__module__
+    if isinstance(thing, types.ModuleType):
+        name = thing.__name__
+    return str(name).partition(".")[0] == "vmscope"
+
+
+def walked(env: Environment, klass: type | None = None) -> dict[str, dict[int, object]]:
+    """What each of the walks meets, by id()."""
+    met: dict[str, dict[int, object]] = {"iterate": {}, "follow": {}, "reachable": {}}
+
+    def tag(place: int, name: str) -> Callable[..., None]:
+        def visit(*arguments: object) -> None:
+            found = arguments[place]
+            assert isinstance(found, Tag)
+            met[name][id(found.thing)] = found.thing
+
+        return visit
+
+    env.iterate_through_heap(0, klass, HeapCallbacks(heap_iteration=tag(2, "iterate")))
+    env.follow_references(0, klass, None, HeapCallbacks(heap_reference=tag(5, "follow")))
+    reachable = tag(3, "reachable")
+    env.iterate_over_reachable_objects(reachable, reachable, reachable)
+    return met
+
+
+def test_nothing_of_vmscope_s_own_is_met(env: Environment) -> None:
+    for name, met in walked(env).items():
+        assert len(met) > 10_000
+        assert [each for each in met.values() if ours(each)][:10] == [], name
+        assert id(vars(sys.modules["vmscope.tool.host"])) not in met, "the names of a module"
+        if native.IMPLEMENTATION == "c":
+            assert id(env.host.environments) not in met, "a list that only it has"
+
+
+def test_what_vmscope_keeps_for_the_program_is_met(env: Environment) -> None:
+    Node, _ = classes()
+    kept, tagged = Node(), [Node()]
+    env.set_environment_local_storage(kept)
+    env.set_tag(tagged, 5)
+    ids = [id(kept), id(tagged[0])]
+    del kept, tagged
+    assert set(walked(env, Node)["iterate"]) == set(ids)
+
+
+def test_a_walk_leaves_no_garbage(env: Environment) -> None:
+    nothing = lambda *_: None  # noqa: E731
+    newer = HeapCallbacks(heap_iteration=nothing, heap_reference=nothing, primitive_field=nothing)
+    walks: list[Callable[[], None]] = [
+        lambda: env.iterate_through_heap(0, Node, newer),
+        lambda: env.follow_references(0, Node, None, newer),
+        lambda: env.follow_references(0, None, [Node()], newer),
+        lambda: env.iterate_over_heap(ObjectFilter.TAGGED, nothing),
+        lambda: env.iterate_over_reachable_objects(nothing, nothing, nothing),
+        lambda: env.iterate_over_objects_reachable_from_object([Node()], nothing),
+    ]
+    env.set_tag(Node, 1)
+    gc.collect()
+    gc.disable()
+    try:
+        for number, walk in enumerate(walks):
+            walk()
+            assert gc.collect() == 0, number
+    finally:
+        gc.enable()
+
+
+@pytest.mark.skipif(not native.traces_allocations(), reason="new objects are not told here")
+def test_what_a_walk_makes_is_not_sent_as_a_new_object(env: Environment) -> None:
+    seen: list[object] = []
+
+    def on_allocation(env: Environment, thread: object, thing: object, klass: type, size: int) -> None:
+        seen.append(klass)
+
+    def visit(*arguments: object) -> None:
+        made[:] = [[]]
+
+    made: list[list[object]] = []
+    callbacks = HeapCallbacks(heap_iteration=visit, heap_reference=visit)
+    env.set_event_callbacks({Event.VM_OBJECT_ALLOC: on_allocation})
+    env.set_event_notification_mode(True, Event.VM_OBJECT_ALLOC)
+    env.follow_references(HeapFilter.UNTAGGED, None, None, callbacks)
+    env.iterate_through_heap(HeapFilter.UNTAGGED, None, callbacks)
+    env.follow_references(0, None, None, callbacks)
+    env.set_event_notification_mode(False, Event.VM_OBJECT_ALLOC)
+    assert len(seen) < 20, collections.Counter(seen)
 
 
 # -- what is wrong --------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 import sys
 from _thread import LockType
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, final
 
@@ -344,6 +344,10 @@ def tracked_objects(kind: type | None, /) -> list[object]: ...
 
 # -- census
 
+def iterate_heap(common: tuple[object, ...], own: tuple[object, ...], /) -> None: ...
+def follow_heap(
+    common: tuple[object, ...], own: tuple[object, ...], start: object, roots: Iterator[object] | None, /
+) -> None: ...
 def count_objects() -> list[tuple[type, int, int]]: ...
 def dump_heap(fd: int, call: object = None, /) -> tuple[int, int]: ...
 

@@ -69,6 +69,17 @@ vmscope_new_mark(Marks *marks, uintptr_t place)
     return piece->bytes;
 }
 
+const uint8_t *
+vmscope_find_marks(Marks *marks, uintptr_t place)
+{
+    const MarksPiece *piece = marks->pieces == NULL ? NULL : find_piece(marks->pieces, marks->bits, place);
+    if (piece == NULL || piece->bytes == NULL) {
+        return NULL;
+    }
+    marks->last = *piece;
+    return piece->bytes;
+}
+
 void
 vmscope_free_marks(Marks *marks)
 {

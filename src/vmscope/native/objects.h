@@ -29,6 +29,7 @@ typedef struct {
 #define MARKS_BITS 16
 
 uint8_t *vmscope_new_mark(Marks *marks, uintptr_t place);
+const uint8_t *vmscope_find_marks(Marks *marks, uintptr_t place); /* NULL where nothing near was marked */
 
 /* The byte of an object, 0 at first; NULL when there is no memory. */
 static inline uint8_t *
@@ -36,6 +37,15 @@ vmscope_mark(Marks *marks, const void *object)
 {
     uintptr_t place = (uintptr_t)object >> MARKS_BITS;
     uint8_t *bytes = marks->last.place == place ? marks->last.bytes : vmscope_new_mark(marks, place);
+    return bytes == NULL ? NULL : bytes + (((uintptr_t)object & ((1 << MARKS_BITS) - 1)) >> 4);
+}
+
+/* As vmscope_mark, but none is made: NULL instead. */
+static inline const uint8_t *
+vmscope_known_mark(Marks *marks, const void *object)
+{
+    uintptr_t place = (uintptr_t)object >> MARKS_BITS;
+    const uint8_t *bytes = marks->last.place == place ? marks->last.bytes : vmscope_find_marks(marks, place);
     return bytes == NULL ? NULL : bytes + (((uintptr_t)object & ((1 << MARKS_BITS) - 1)) >> 4);
 }
 

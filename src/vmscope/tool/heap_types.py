@@ -169,7 +169,3 @@ class HeapCallbacks:
         self.primitive_field = primitive_field
         self.array_primitive_value = array_primitive_value
         self.string_primitive_value = string_primitive_value
-
-    def only_iterates(self) -> bool:
-        """Whether objects are all that an iteration tells of, not the values in them."""
-        return not (self.primitive_field or self.array_primitive_value or self.string_primitive_value)

@@ -13,35 +13,39 @@ from types import CodeType, FrameType, ModuleType
 from vmscope import native
 from vmscope.tool import anatomy, threads
 from vmscope.tool.classes import array_length, is_interface
-from vmscope.tool.heap_types import ReferenceKind
+from vmscope.tool.frames import is_own
+from vmscope.tool.heap_types import ReferenceKind, StackLocal
 from vmscope.tool.modules import class_loader_of, loaded_modules
-from vmscope.tool.tags import Tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
+    from vmscope.tool.tags import Tags
     from vmscope.tool.threads import Thread
 
     # kind, index, name where it is known, referee
     Reference = tuple[ReferenceKind, int, str | None, object]
+    # kind, place in a frame, object
+    Root = tuple[ReferenceKind, StackLocal | None, object]
 
-OWN = sys._getframe().f_code.co_filename[: -len("references.py")]  # where the tool interface's own code is
 OF_CODE = "co_consts", "co_names", "co_name", "co_qualname", "co_filename", "co_linetable", "co_exceptiontable"
 _NAMES = vars(ModuleType)["__dict__"]
 OPTIMIZED = 0x1  # CO_OPTIMIZED: variables stand in slots
 
 
-def objects() -> Iterator[object]:
+def objects(hidden: Container[object] = ()) -> Iterator[object]:
     """Every object that the garbage collector knows, and what these refer to that it does not know: once each."""
     known = native.tracked_objects(None)
     met: set[int] = set()  # made after that, or it would be met
     for thing in known:
+        if thing in hidden:
+            continue
         yield thing
         todo = [each for each in referents(thing) if is_leaf(each)]
         while todo:
             leaf = todo.pop()
-            if id(leaf) not in met:
+            if id(leaf) not in met and leaf not in hidden:
                 met.add(id(leaf))
                 yield leaf
                 todo += [each for each in parts(leaf) if is_leaf(each)]
@@ -77,8 +81,6 @@ def referents(thing: object) -> list[object]:
 def references(thing: object) -> Iterator[Reference]:
     """Whatever the object refers to; its class first."""
     kind = type(thing)
-    if kind is Tags:
-        return  # the agents' own
     yield ReferenceKind.CLASS, -1, "", kind
     if anatomy.is_a(thing, type):
         yield from of_class(thing)
@@ -129,13 +131,41 @@ def of_dict(thing: dict[object, object]) -> Iterator[Reference]:
 
 def of_class(klass: type) -> Iterator[Reference]:
     """Bases, loader, and what stands in its `__dict__`."""
-    for index, base in enumerate(anatomy.bases(klass)):
-        yield (ReferenceKind.INTERFACE if is_interface(base) else ReferenceKind.SUPERCLASS), index, "", base
-    loader = class_loader_of(klass)
+    bases, loader = parts_of_class(klass)
+    for index, (kind, base) in enumerate(bases):
+        yield kind, index, "", base
     if loader is not None:
         yield ReferenceKind.CLASS_LOADER, -1, "", loader
     for index, (name, value) in enumerate(list(anatomy.namespace(klass).items())):
         yield ReferenceKind.STATIC_FIELD, index, name, value
+
+
+def parts_of_class(klass: type) -> tuple[list[tuple[ReferenceKind, type]], object]:
+    """Its bases, and what these are to it; its loader, or None."""
+    return [
+        (ReferenceKind.INTERFACE if is_interface(base) else ReferenceKind.SUPERCLASS, base)
+        for base in anatomy.bases(klass)
+    ], class_loader_of(klass)
+
+
+def steps(tags: Tags) -> Iterator[Root | None]:
+    """What a walk begins with; None where all that these lead to is visited."""
+    for kind, thing in roots():
+        yield kind, None, thing
+        yield None
+    for thread, depth, frame in stacks():
+        for thing in held(frame):
+            yield ReferenceKind.OTHER, None, thing
+        for slot, thing in variables(frame):
+            place = StackLocal(tag_of(tags, thread), thread.id, depth, frame.f_code, frame.f_lasti, slot)
+            yield ReferenceKind.STACK_LOCAL, place, thing
+        yield None
+
+
+def tag_of(tags: Tags, thread: Thread) -> int:
+    """An agent has tagged what it was handed."""
+    known = thread, thread.known(), thread.stand_in
+    return next((tag for each in known if each is not None and (tag := tags.get(each))), 0)
 
 
 def roots() -> Iterator[tuple[ReferenceKind, object]]:
@@ -154,17 +184,21 @@ def roots() -> Iterator[tuple[ReferenceKind, object]]:
 
 
 def stacks() -> Iterator[tuple[Thread, int, FrameType]]:
-    """Each frame of each thread, innermost first, with its depth; without those of the tool interface that are just
-    walking."""
+    """Each frame of each thread, innermost first, with its depth, but for those of vmscope's own code. The current
+    thread's begin below those that are just walking."""
     frames = sys._current_frames()
     current = threads.current()
+    frames.pop(current.ident, None)  # this generator's: a frame that has itself among its variables never goes
     for thread in threads.living():
-        frame = frames.get(thread.ident)
-        while thread is current and frame is not None and frame.f_code.co_filename.startswith(OWN):
-            frame = frame.f_back
+        frame = frames.pop(thread.ident, None)
+        if thread is current:
+            frame = sys._getframe()
+            while frame is not None and is_own(frame.f_code):
+                frame = frame.f_back
         depth = 0
         while frame is not None:
-            yield thread, depth, frame
+            if not is_own(frame.f_code):
+                yield thread, depth, frame
             depth += 1
             frame = frame.f_back
 

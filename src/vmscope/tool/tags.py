@@ -29,7 +29,7 @@ class _Weak(weakref.ref[object]):
     tag: int
 
 
-class _Strong:
+class Holder:
     """A tagged object of a class without weak references: it lives while it is tagged."""
 
     __slots__ = ("tag", "thing")
@@ -45,49 +45,49 @@ class _Strong:
 class Tags:
     """One environment's, by the identity of objects."""
 
-    __slots__ = ("_by_id", "_freed")
+    __slots__ = ("_freed", "by_id")
 
     def __init__(self, freed: Callable[[int], None]) -> None:
         """`freed` is called with the tag of each object that has died."""
-        self._by_id: dict[int, _Weak | _Strong] = {}
+        self.by_id: dict[int, _Weak | Holder] = {}
         self._freed = freed
 
     def get(self, thing: object) -> int:
         """0 for what has none."""
-        found = self._by_id.get(id(thing))
+        found = self.by_id.get(id(thing))
         return found.tag if found is not None and found() is thing else 0
 
     def set(self, thing: object, tag: int) -> None:
         """0 takes it away."""
-        found = self._by_id.get(id(thing))
+        found = self.by_id.get(id(thing))
         if not tag:
-            self._by_id.pop(id(thing), None)
+            self.by_id.pop(id(thing), None)
         elif found is not None and found() is thing:
             found.tag = tag
         else:
             made = self._made(thing)
             made.tag = tag
-            self._by_id[id(thing)] = made
+            self.by_id[id(thing)] = made
 
     def tagged(self) -> list[tuple[object, int]]:
         """Every object that has one, with it."""
-        return [(thing, found.tag) for found in list(self._by_id.values()) if (thing := found()) is not None]
+        return [(thing, found.tag) for found in list(self.by_id.values()) if (thing := found()) is not None]
 
     def clear(self) -> None:
-        self._by_id.clear()
+        self.by_id.clear()
 
-    def _made(self, thing: object) -> _Weak | _Strong:
+    def _made(self, thing: object) -> _Weak | Holder:
         try:
             weak = _Weak(thing, self._died)
         except TypeError:
-            return _Strong(thing)
+            return Holder(thing)
         weak.key = id(thing)
         return weak
 
     def _died(self, weak: weakref.ref[object]) -> None:
         assert isinstance(weak, _Weak)
-        if self._by_id.get(weak.key) is weak:
-            del self._by_id[weak.key]
+        if self.by_id.get(weak.key) is weak:
+            del self.by_id[weak.key]
             self._freed(weak.tag)
 
 

@@ -1,10 +1,10 @@
-/* An agent's callbacks for walks of the heap, as callables that Python's functions can be given.
+/* An agent's callbacks for walks of the heap, as callables that Python's functions can be given. Walks in C
+ * (heap_tell.c) call what is behind them.
  *
  * They are called with the GIL and in the middle of a walk: as in a JVM, where another thread walks, only the functions
  * that need no thread of the VM work in them. A tag is handed over by pointer, and what the agent leaves there is the
  * object's tag from then on. */
-#include "heap_walk.h"
-#include "../objects.h"
+#include "interface.h"
 
 #include <structmember.h>
 
@@ -275,38 +275,6 @@ callback_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-#ifdef HAS_OBJECTS
-/* walk(tags, filter, class or None, arrays, data) */
-static PyObject *
-callback_walk(PyObject *object, PyObject *arguments)
-{
-    const HeapCallback *self = (HeapCallback *)object;
-    HeapWalk walk = {.older = self->kind == OBJECT, .function = self->function};
-    PyObject *klass, *data;
-    if (!PyArg_ParseTuple(arguments, "OiOO!O", &walk.tags, &walk.filter, &klass, &PyTuple_Type, &walk.arrays, &data)) {
-        return NULL;
-    }
-    if ((self->kind != OBJECT && self->kind != ITERATION) || (klass != Py_None && !PyType_Check(klass))) {
-        PyErr_SetString(PyExc_TypeError, "only what is called for each object of a class walks");
-        return NULL;
-    }
-    walk.klass = klass == Py_None ? NULL : (PyTypeObject *)klass;
-    walk.data = data == Py_None ? NULL : PyLong_AsVoidPtr(data);
-    if (PyErr_Occurred() || jni_walk_heap(&walk) < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
-}
-#endif
-
-static PyMethodDef callback_methods[] = {
-#ifdef HAS_OBJECTS
-    {"walk", callback_walk, METH_VARARGS,
-     "walk(tags, filter, class, arrays, data): calls it for each object, as tool.heap's iterations do, but in C."},
-#endif
-    {NULL, NULL, 0, NULL},
-};
-
 static PyMemberDef callback_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(HeapCallback, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -316,7 +284,6 @@ static PyType_Slot callback_slots[] = {
     {Py_tp_dealloc, callback_dealloc},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, callback_members},
-    {Py_tp_methods, callback_methods},
     {Py_tp_doc, "An agent's function for what a walk of the heap meets."},
     {0, NULL},
 };
@@ -358,6 +325,12 @@ static PyMethodDef functions[] = {
     {"heap_callback", py_heap_callback, METH_VARARGS, "heap_callback(kind, function): callable as tool.heap calls it."},
     {NULL, NULL, 0, NULL},
 };
+
+void (*jni_heap_function(PyObject *callback, int kind))(void)
+{
+    const HeapCallback *self = (HeapCallback *)callback;
+    return Py_IS_TYPE(callback, callback_type) && self->kind == kind ? self->function : NULL;
+}
 
 int
 jni_add_heap_callbacks(PyObject *module)

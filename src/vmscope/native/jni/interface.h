@@ -162,6 +162,10 @@ PyObject *jni_method(const void *id); /* borrowed; NULL for what is none */
 #define MOST_TYPES 255
 const char *jni_types(const void *id);
 
+/* An agent's callback for walks of the heap, behind what Python has of it, by its place among those (heap_callbacks.c);
+ * NULL for one that is written in Python. */
+void (*jni_heap_function(PyObject *callback, int kind))(void);
+
 /* C's arguments for a function in Python: each stands where its kind says, the member of a Value. With the GIL. */
 PyObject *jni_arguments(int count, const Value *values, const char *kinds); /* memory.c */
 

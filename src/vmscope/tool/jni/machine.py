@@ -8,7 +8,7 @@ from itertools import count
 
 from vmscope import native
 from vmscope.errors import AgentError
-from vmscope.tool import exceptions, frames, heap, monitors, reports, signals, threads
+from vmscope.tool import exceptions, frames, monitors, reports, signals, threads
 from vmscope.tool.codes import Phase
 from vmscope.tool.errors import NotAttached, ToolError, VersionNotOffered
 from vmscope.tool.events import KINDS, Event
@@ -70,8 +70,6 @@ class Machine:
         for row in (*BY_METHOD.values(), *(known.row for known in EXTENSIONS)):
             jni.define(row.slot, row.phases, -1 if row.capability is None else row.capability)
         monitors.interrupters.append(jni.interrupt)
-        if hasattr(jni.HeapCallback, "walk"):
-            heap.walkers.append(jni.HeapCallback)
         host.add_mechanism(self)
         host.endings.append(jni.end)
 
