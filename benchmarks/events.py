@@ -20,6 +20,9 @@ RAW = 2  # the tool id of the raw callback
 SHORT = 10
 
 
+SWALLOWED = 2000
+
+
 def fib(n: int) -> int:
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
@@ -124,6 +127,46 @@ def added(name: str, subject: Series, base: Series, without: Series, limit: floa
     return Figure(name, beyond(subject), beyond(base), limit)
 
 
+class Missing:
+    def __getattr__(self, name: str) -> object:
+        raise AttributeError(name)
+
+
+MISSING = Missing()
+
+
+def under(depth: int) -> None:
+    if depth:
+        under(depth - 1)
+    else:
+        for _ in range(SWALLOWED):
+            hasattr(MISSING, "thing")
+
+
+def swallowed(depth: int) -> Callable[[], Sample]:
+    """Exceptions that C code swallows, so many frames deep, with somebody who listens."""
+
+    def case() -> Sample:
+        host = live_host()
+        env = host.get_env()
+        env.add_capabilities({tool.Capability.CAN_GENERATE_EXCEPTION_EVENTS})
+        env.set_event_callbacks({tool.Event.EXCEPTION: lambda *arguments: None})
+        env.set_event_notification_mode(True, tool.Event.EXCEPTION)
+        try:
+            under(depth)
+            return call(lambda: under(depth))()
+        finally:
+            env.dispose_environment()
+
+    return case
+
+
+def exceptions(rounds: int) -> Iterator[Figure]:
+    found = in_turns({"under 700 frames": swallowed(700), "under none": swallowed(0)}, rounds)
+    name = "EXCEPTION where C code swallows it, under 700 frames, to under none"
+    yield Figure(name, found["under 700 frames"], found["under none"], 4.0)
+
+
 def figures(rounds: int) -> Iterator[Figure]:
     if monitoring is None:
         return
@@ -166,6 +209,7 @@ def figures(rounds: int) -> Iterator[Figure]:
         added("METHOD_ENTRY for another thread: added cost", elsewhere, base, found["plain"], 0.5),
         Figure("a breakpoint at a cold line", loops["a breakpoint at a cold line"], loops["no breakpoint"], 1.02),
         Figure("all environments disposed of again", found["disposed of"], found["plain"], 1.02),
+        *exceptions(rounds),
         *without_events(rounds),
     )
 

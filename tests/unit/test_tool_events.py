@@ -16,7 +16,7 @@ import pytest
 
 from tests.agents import live_vm
 from vmscope import native
-from vmscope.tool import threads
+from vmscope.tool import handlers, threads
 from vmscope.tool.capabilities import Capability
 from vmscope.tool.environment import Environment
 from vmscope.tool.errors import Duplicate, InvalidEnvironment, InvalidLocation, NoMoreFrames, NotFound
@@ -754,6 +754,35 @@ def test_an_exception_that_c_code_swallows(vm: Host) -> None:
             assert not hasattr(Odd(), "thing")
 
     assert [line[:2] for line in sent(agent.during(run))] == [("EXCEPTION", "__getattr__")] * 3
+
+
+def test_only_frames_with_a_handler_are_asked_whether_they_catch(vm: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under many that have none, each exception that C code swallows would cost as much as all of them."""
+    asked: list[CodeType] = []
+    handlers_of = handlers.handlers_of
+
+    def counted(code: CodeType) -> handlers.Handlers:
+        asked.append(code)
+        return handlers_of(code)
+
+    class Odd:
+        def __getattr__(self, name: str) -> object:
+            raise AttributeError(name)
+
+    def down(depth: int) -> bool:
+        return down(depth - 1) if depth else hasattr(Odd(), "thing")
+
+    def run() -> None:
+        try:
+            assert not down(100)
+        except KeyError:
+            raise
+
+    agent = Agent(vm, THROWN)
+    monkeypatch.setattr(handlers, "handlers_of", counted)
+    assert [line[:2] for line in sent(agent.during(run))] == [("EXCEPTION", "__getattr__")]
+    assert run.__code__ in asked
+    assert down.__code__ not in asked
 
 
 @pytest.mark.parametrize("deep", [1, 5, 50])

@@ -760,7 +760,7 @@ def test_what_a_walk_makes_is_not_sent_as_a_new_object(env: Environment) -> None
         seen.append(klass)
 
     def visit(*arguments: object) -> None:
-        made[:] = [[]]
+        made.append([])
 
     made: list[list[object]] = []
     callbacks = HeapCallbacks(heap_iteration=visit, heap_reference=visit)

@@ -46,6 +46,7 @@ if not _wanted:
     from vmscope.native.entries import *  # noqa: F403
     from vmscope.native.fatal import *  # noqa: F403
     from vmscope.native.frames import *  # noqa: F403
+    from vmscope.native.handlers import *  # noqa: F403
     from vmscope.native.histogram import *  # noqa: F403
     from vmscope.native.imports import *  # noqa: F403
     from vmscope.native.later import *  # noqa: F403

@@ -12,7 +12,7 @@ native_exec(PyObject *module)
         vmscope_add_tracked, vmscope_add_census,  vmscope_add_locks, vmscope_add_picture,
         vmscope_add_frames,  vmscope_add_handshake, vmscope_add_listener, vmscope_add_tasks,
         vmscope_add_allocations, vmscope_add_dump, vmscope_add_quiet, vmscope_add_jni, vmscope_add_beneath,
-        vmscope_add_descriptor, vmscope_add_entries, vmscope_add_heap_walk,
+        vmscope_add_descriptor, vmscope_add_entries, vmscope_add_heap_walk, vmscope_add_handlers,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i](module) < 0) {

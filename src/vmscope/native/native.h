@@ -36,6 +36,7 @@ int vmscope_add_tasks(PyObject *module);
 int vmscope_add_tracked(PyObject *module);
 int vmscope_add_census(PyObject *module);
 int vmscope_add_heap_walk(PyObject *module);
+int vmscope_add_handlers(PyObject *module);
 int vmscope_add_dump(PyObject *module);
 int vmscope_add_mapping(PyObject *module);
 int vmscope_add_beneath(PyObject *module);

@@ -11,9 +11,9 @@ import dis
 from opcode import opmap
 from types import CodeType, FrameType, ModuleType
 
-from vmscope.native import variable
+from vmscope.native import handling_frame, variable
 from vmscope.tool.anatomy import derives
-from vmscope.tool.frames import is_own
+from vmscope.tool.frames import OWN, is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,12 @@ def find(frame: FrameType | None, offset: int, error: BaseException) -> tuple[Co
 
     A loop that ends by it counts as its handler; what reaches vmscope, as under `vmscope run`, nobody has caught.
     """
+    ending = isinstance(error, StopIteration | StopAsyncIteration)  # which more than handlers catch
     while frame is not None and not is_own(frame.f_code):
+        if not ending:
+            frame, offset = handling_frame(frame, offset, OWN)
+            if frame is None:
+                break
         if ends(frame.f_code, offset, error):
             return frame.f_code, offset
         known = handlers_of(frame.f_code)
