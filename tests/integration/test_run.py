@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import vmscope
 from tests.conftest import StartVMScope
-from tests.support import JDK
+from tests.support import JDK, PATIENCE
+from vmscope import native
 
 SHOW = """\
 import sys
@@ -304,3 +306,48 @@ def test_the_class_path_is_the_programs(tmp_path: Path) -> None:
         published, now = run.stdout.splitlines()
         assert published == now
         assert now.split(":")[0] == ("" if program[0] == "-c" else str(tmp_path))
+
+
+LISTENER = """
+from vmscope import tool
+
+def agent_on_load(vm, options):
+    env = vm.get_env()
+    env.add_capabilities({tool.Capability.CAN_GENERATE_EXCEPTION_EVENTS})
+    env.set_event_callbacks({tool.Event.EXCEPTION: lambda *given: print(type(given[4]).__name__)})
+    env.set_event_notification_mode(True, tool.Event.EXCEPTION)
+"""
+NO_ERROR = "pass"
+AT_EXIT = """
+import atexit
+def end():
+    try:
+        int("x")
+    except ValueError:
+        pass
+atexit.register(end)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="needs sys.monitoring")
+@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="what the twin does is the program's")
+@pytest.mark.parametrize(("program", "raised"), [(NO_ERROR, 0), (AT_EXIT, 1)])
+@pytest.mark.parametrize("kind", ["script", "-c"])
+def test_what_is_raised_before_and_after_the_program_is_not_the_program_s(
+    tmp_path: Path, program: str, raised: int, kind: str
+) -> None:
+    (tmp_path / "listener.py").write_text(LISTENER)
+    (tmp_path / "program.py").write_text(program)
+    options = ["-pyagent:listener", "-XX:Instrument=exceptions"]
+    options += ["-XX:+PerfDataSaveToFile", "-XX:PerfDataSaveFile=saved"]
+    ran = ["program.py"] if kind == "script" else ["-c", program]
+    run = subprocess.run(
+        [sys.executable, "-m", "vmscope", "run", *options, *ran],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert run.stdout.split() == ["ValueError"] * raised
+    assert vmscope.vm(f"file:{tmp_path / 'saved'}").values()["python.exceptions"] == raised

@@ -6,7 +6,7 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import environ, errors, flags, later, runtime
+from vmscope import environ, errors, flags, later, native, runtime
 
 if sys.platform != "win32":
     from vmscope import termination
@@ -65,7 +65,30 @@ def __getattr__(name: str) -> str:
 
 
 def main(args: list[str]) -> "Callable[[], int]":
-    """Starts the VM; what comes back runs the program, whose errors and exit status are its own."""
+    """Starts the VM; what comes back runs the program, whose errors and exit status are its own.
+
+    What is ours, before the program and after it, no counter, agent or other tool is told of.
+    """
+    native.leave_programs_code()
+    try:
+        return _prepared(args)
+    finally:
+        native.enter_programs_code()
+
+
+class _Over(int):
+    """The status of a program that has ended by itself. `sys.exit`, which gets it, raises for us; what follows it, as
+    the program's exit handlers, is the program's: this has gone by then."""
+
+    def __new__(cls) -> "_Over":
+        native.leave_programs_code()
+        return super().__new__(cls)
+
+    def __del__(self) -> None:
+        native.enter_programs_code()
+
+
+def _prepared(args: list[str]) -> "Callable[[], int]":
     options, kind, target, arguments = _split(args)
     application = not kind and _is_application(target)
     source = b"" if kind or application else _read(target)
@@ -87,6 +110,8 @@ def main(args: list[str]) -> "Callable[[], int]":
     if sys.platform != "win32" and not runtime.VM.flags.on("ReduceSignalUsage"):  # where such signals do not exist
         termination.take_signals(runtime.VM.exit)
         termination.relay()  # here on the main thread: agents may come later, on another one
+    if kind == "-m" or application:
+        __import__("runpy")
     _set_path(path)
     try:
         runtime.VM.load_agents(shown=True)
@@ -110,7 +135,7 @@ def main(args: list[str]) -> "Callable[[], int]":
         except BaseException as error:
             _hide_own_frames(error, target if kind == "-c" else "")
             raise
-        return 0
+        return 0 if sys.flags.inspect else _Over()  # python -i keeps what was raised last
 
     return program
 
