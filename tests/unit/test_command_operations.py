@@ -505,6 +505,19 @@ def test_logging(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("log_as_before")
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_who_can_read_a_log(mask: int, mode: int, tmp_path: Path) -> None:
+    """Whom the program's umask lets read what it makes; it stands in the folder that the client names."""
+    before = os.umask(mask)
+    try:
+        assert run(f"VM.log output={tmp_path / 'log'}") == ""
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == mode
+    assert os.listdir(tmp_path) == ["log"]
+
+
+@pytest.mark.usefixtures("log_as_before")
 def test_a_client_makes_no_loggers() -> None:
     """logging keeps each for ever, and a placeholder for what stands before each dot."""
     known = logging.Logger.manager.loggerDict
