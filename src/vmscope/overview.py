@@ -93,6 +93,8 @@ def _problems(vm: VirtualMachine) -> tuple[str, ...]:
     region = vm.region
     if region is not None and region.file is not None and region.mirror.error:
         found.append(f"{region.file.path} is not kept current: {strerror(region.mirror.error)}")
+    if vm.listener is not None and (limit := vm.listener.limit()) and limit not in found:
+        found.append(limit)
     return tuple(found)
 
 

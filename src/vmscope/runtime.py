@@ -249,11 +249,16 @@ class VirtualMachine:
             self.attach_reason = "clients cannot attach on Windows: no named pipe is served"
             return
         self.socket_path = path = f"/tmp/.java_pid{os.getpid()}"  # TMPDIR or not: the JDK's tools look nowhere else
-        self.listener = native.Listener(_serve)
+        self.listener = native.Listener(_serve, self._note_limit)
         try:
             self.listener.open(os.fsencode(path), os.fsencode(f"{path}.tmp"))
         except (OSError, MemoryError, RuntimeError) as error:
             self._refuse(error)
+
+    def _note_limit(self, limit: str) -> None:
+        """Somebody was denied because threads differ in their rights: for `vmscope ps`. `status()` looks by itself."""
+        if self._standard is not None and not self.problems:
+            self._standard.set_problem(limit)
 
     def _settle(self) -> None:
         """Waits until clients can connect, or notes why they cannot."""

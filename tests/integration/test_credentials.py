@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import vmscope
 from tests.conftest import StartPython
 from tests.integration.test_listener import VERSION, ask, path_of, wait_for
 from tests.support import BECOME, PATIENCE, Child, User, python_command
@@ -203,6 +205,138 @@ def test_privileges_that_come_between_two_steps(private_user: User, start_python
     assert child.ask("ended") == "[True]"
 
 
+def problem_of(pid: int) -> str:
+    """What `vmscope ps` shows of it."""
+    with vmscope.vm(pid) as vm:
+        return vm.problem
+
+
+# The process becomes the user, and one thread of it keeps its capabilities, as that is said by thread.
+KEEPER = """
+import os, threading
+def become():
+    os.setgroups([])
+    os.setresgid({gid}, {gid}, {gid})
+    os.setresuid({uid}, {uid}, {uid})
+def keep():
+    prctl(KEEP_CAPABILITIES, 1)
+    kept.set()
+    over.wait()
+kept, changed, over = threading.Event(), threading.Event(), threading.Event()
+starter = threading.Thread(target=lambda: changed.wait() and vmscope.start(), daemon=True)
+starter.start()
+"""
+KEEPING = {
+    "main thread, started after": "keep_in_main(); become(); changed.set(); starter.join()\n",
+    "main thread, started before": "vmscope.start(); keep_in_main(); become()\n",
+    "another thread": "threading.Thread(target=keep, daemon=True).start(); kept.wait(); become()\n",
+}
+
+
+@pytest.mark.parametrize("how", KEEPING)
+def test_capabilities_of_one_thread_are_for_root_alone(
+    how: str, private_user: User, start_python: StartPython, implementation: str
+) -> None:
+    """The threads that carry requests out have none of them, but all memory is theirs."""
+    code = KEEPER.format(uid=private_user.uid, gid=private_user.gid) + "keep_in_main = lambda: prctl(8, 1)\n"
+    child = target(start_python, f"{code}{KEEPING[how]}prctl(DUMPABLE, 1)\n")
+    with client(child.pid, become(private_user)) as asking:
+        assert said(asking) in NOTHING
+    assert VERSION.match(ask(child.pid)), "root"
+    said_why = child.ask("vmscope.status().problems")
+    assert "root alone can attach: thread " in said_why
+    assert (f"thread {child.pid} has other ids" in said_why) == how.startswith("main thread")
+    if implementation == "c" or not how.endswith("before"):  # by its name the twin opens its file, which is root's
+        wait_for(lambda: problem_of(child.pid).startswith("root alone can attach: thread "))
+    child.ask("over.set()")
+
+
+# Of the main thread alone, as the kernel has it for each thread.
+DROP = """
+import struct
+libc = ctypes.CDLL(None)
+def drop_capabilities():
+    assert libc.capset(struct.pack("Ii", 0x20080522, 0), bytes(24)) == 0
+def drop_from_the_bounding_set():
+    assert prctl(24, 10, 0, 0, 0) == 0  # PR_CAPBSET_DROP
+def gain_nothing_by_exec():
+    assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+def filter_calls():
+    allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(allow)))
+    assert prctl(22, 2, program, 0, 0) == 0  # PR_SET_SECCOMP
+"""
+DROPS = {
+    "capabilities": ("", "drop_capabilities()", "capabilities"),
+    "bounding set": ("", "drop_from_the_bounding_set()", "capabilities"),
+    "NoNewPrivs": ("", "gain_nothing_by_exec()", "NoNewPrivs"),
+    "seccomp": ("", "filter_calls()", "Seccomp"),
+    "one more filter": ("filter_calls()\n", "filter_calls()", "Seccomp"),
+}
+
+
+@pytest.mark.parametrize("what", DROPS)
+def test_rights_that_the_main_thread_has_no_longer_are_for_nobody(what: str, start_python: StartPython) -> None:
+    """Vmscope's threads have them still, until they are started anew."""
+    before, drop, named = DROPS[what]
+    child = target(start_python, DROP + before)
+    assert VERSION.match(ask(child.pid))
+    assert child.ask(drop) == "None"
+    for request in (("jcmd", "VM.version"), ("threaddump",), ("getversion",)):
+        assert ask(child.pid, *request).startswith("-1\nPermission denied: threads of vmscope have rights")
+    why = f"nobody can attach: threads of vmscope have rights that the main thread does not have ({named}); "
+    assert why in child.ask("vmscope.status().problems")
+    wait_for(lambda: problem_of(child.pid).startswith(why))
+    assert child.ask("vmscope.stop() or vmscope.start()") == "None"
+    assert child.ask("vmscope.status().problems") == "()"
+    assert VERSION.match(ask(child.pid))
+    wait_for(lambda: problem_of(child.pid) == "")
+
+
+def test_rights_that_the_main_thread_drops_between_two_steps(start_python: StartPython) -> None:
+    child = target(start_python, STEPS + DROP)
+    code = CLIENT.replace("VM.ver", "Test.").replace("sion", "walk")
+    code = code.replace("recv(1000)", "recv(8), flush=True)\n    print(client.recv(1000)")
+    with Child(python_command(f"{PRELOAD}{code}", str(child.pid))) as asking:
+        asking.read_until(b"ready\n")
+        assert said(asking) == r"b'0\nbegun\n'"
+        assert child.ask("gain_nothing_by_exec()") == "None"
+        assert asking.readline() == "b''"
+    assert child.ask("ended") == "[True]"
+
+
+def test_a_process_without_a_descriptor_left_is_asked(start_python: StartPython, implementation: str) -> None:
+    """The rights of threads stand in files."""
+    if implementation == "python":
+        pytest.skip("the twin has the program's descriptors, and needs one for the client")
+    child = target(start_python, "import os\ntaken = []\n")
+    assert VERSION.match(ask(child.pid)), "what that imports"
+    take = "exec('try:\\n while True: taken.append(os.dup(0))\\nexcept OSError: pass')"
+    assert child.ask(take) == "None"
+    assert VERSION.match(ask(child.pid))
+
+
+def test_a_child_of_a_thread_with_other_rights(start_python: StartPython) -> None:
+    """It has that thread alone, and threads of vmscope's that this one has started."""
+    code = """
+import os, threading
+def fork():
+    prctl(38, 1, 0, 0, 0)
+    pids.append(os.fork())
+    if not pids[0]:
+        threading.Event().wait()
+pids = []
+"""
+    child = target(start_python, code)
+    assert child.ask("(lambda t: t.start() or t.join())(threading.Thread(target=fork))") == "None"
+    pid = int(child.ask("pids[0]"))
+    try:
+        wait_for(path_of(pid).exists)
+        assert VERSION.match(ask(pid))
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
 def test_root_in_a_user_namespace_is_not_root(private_user: User, start_python: StartPython) -> None:
     """The kernel tells us who a client is as our own namespace sees it."""
     child = target(start_python, "")
@@ -251,6 +385,22 @@ def test_who_has_no_id_in_the_namespace_is_not_nobody(
     with client(child.pid, become(private_user)) as asking:
         answer = said(asking)
     assert answer in NOTHING if number == 65534 else answer.startswith(SERVED)
+
+
+def test_who_has_no_id_is_whom_the_kernel_says(private_user: User, start_python: StartPython) -> None:
+    """`kernel.overflowuid` need not be 65534. Here a file says so in its place."""
+    if subprocess.run(["unshare", "--user", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces")
+    hidden = (
+        "import os\nlibc = ctypes.CDLL(None)\nassert libc.unshare(0x20000) == 0  # CLONE_NEWNS\n"
+        "assert libc.mount(b'none', b'/', None, 1 << 18 | 1 << 14, None) == 0  # MS_PRIVATE | MS_REC\n"
+        "with open('/dev/shm/vmscope-overflow', 'w') as file:\n    file.write('1000')\n"
+        "assert libc.mount(b'/dev/shm/vmscope-overflow', b'/proc/sys/kernel/overflowuid', None, 4096, None) == 0\n"
+        "os.unlink('/dev/shm/vmscope-overflow')\n"
+    )
+    child = target(start_python, hidden + become(private_user) + "number = 1000\n" + IN_A_NAMESPACE)
+    with client(child.pid, become(private_user)) as asking:
+        assert said(asking) in NOTHING
 
 
 def test_user_nobody_of_the_first_namespace(start_python: StartPython) -> None:

@@ -52,7 +52,16 @@ is_plain(const char *next, const char *end)
 static int
 is_allowed(const Connection *connection)
 {
-    return vmscope_may_attach(connection->client.uid, connection->client.gid);
+    return !connection->outside && vmscope_may_attach(connection->client.uid, connection->client.gid);
+}
+
+void
+vmscope_note_limit(Listener *self)
+{
+    if (self->limited == 0) {
+        self->limited = 1;
+        vmscope_kick(&self->servant);
+    }
 }
 
 static void
@@ -66,6 +75,8 @@ void
 vmscope_take_up(Listener *self, Connection *connection, const char *begin, const char *end)
 {
     const char *rest = begin + strlen(begin) + 1;
+    connection->outside = vmscope_exceeds_main(1);
+    connection->looked = vmscope_now();
     int allowed = is_allowed(connection), thread_dump = allowed && is_operation(begin, "threaddump");
     connection->plain = thread_dump;
     if (allowed && !thread_dump && is_operation(begin, "jcmd") && rest < end && is_thread_print(rest, &rest)) {
@@ -106,7 +117,7 @@ is_unclaimed(const Listener *self, const Connection *connection)
 {
     int waits = connection->stage == WAITING || (connection->stage == SERVED && !connection->claimed);
     return waits && connection->plain && connection->dump != NULL && !connection->gone && !self->closed &&
-           connection->socket.fd >= 0 && is_allowed(connection);
+           connection->socket.fd >= 0 && is_allowed(connection) && !vmscope_exceeds_main(1);
 }
 
 /* The servant finds that the request is no longer its own. */

@@ -10,6 +10,9 @@
 #define FOREVER (INT64_C(1) << 60) /* ns */
 #define STOP_TIMEOUT 1000000000    /* ns */
 #define DENIED "-1\nPermission denied: the process has changed its user, or its privileges, since the client connected\n"
+#define OUTSIDE \
+    "-1\nPermission denied: threads of vmscope have rights that the main thread of the process does not have: the program " \
+    "has to call vmscope.stop() and start() once it has changed its rights\n"
 
 /* -- the servant ---------------------------------------------------------------------------------- */
 
@@ -67,15 +70,32 @@ take_step(Listener *self, Connection *connection)
     return result != NULL;
 }
 
+/* Whether what is done here would be done with rights that the main thread has not, or has put aside since. */
+static int
+is_outside(Connection *connection)
+{
+    int64_t now = vmscope_now();
+    if (!connection->outside && now - connection->looked > LOOK_TIMEOUT) {
+        connection->outside = vmscope_exceeds_main(0);
+        connection->looked = now;
+    }
+    return connection->outside;
+}
+
 /* Whether the client may still have its way, who could when it connected: the listener may have been closed while this
  * waited for the GIL, and the process have other ids. It is told where it has been told nothing yet. */
 static int
 is_allowed(Listener *self, Connection *connection)
 {
-    int allowed = vmscope_may_attach(connection->client.uid, connection->client.gid);
+    int outside = is_outside(connection);
+    int allowed = !outside && vmscope_may_attach(connection->client.uid, connection->client.gid);
     pthread_mutex_lock(&self->mutex);
+    if (outside) {
+        vmscope_note_limit(self);
+    }
     if (!allowed && !connection->begun && !connection->gone) {
-        (void)vmscope_append(self, connection, DENIED, sizeof DENIED - 1);
+        const char *reply = outside ? OUTSIDE : DENIED;
+        (void)vmscope_append(self, connection, reply, strlen(reply));
     }
     allowed = allowed && !self->closed;
     pthread_mutex_unlock(&self->mutex);
@@ -167,6 +187,25 @@ abandon(Listener *self, pid_t pid)
     }
 }
 
+/* Tells the program's side, once, that somebody was denied by the rights of threads. */
+static void
+report_limit(Listener *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    int due = self->limited == 1;
+    self->limited += due;
+    pthread_mutex_unlock(&self->mutex);
+    if (due && self->denied != NULL) {
+        OwnCode own = vmscope_begin_own_code();
+        char text[MAX_LIMIT];
+        vmscope_describe_limit(self->servant.tid, text, sizeof text);
+        PyObject *result = text[0] != '\0' ? PyObject_CallFunction(self->denied, "s", text) : NULL;
+        PyErr_Clear(); /* a host is never troubled */
+        Py_XDECREF(result);
+        vmscope_end_own_code(own);
+    }
+}
+
 static void
 serve(PyObject *owner)
 {
@@ -178,6 +217,7 @@ serve(PyObject *owner)
     do {
         while ((order = vmscope_thread_is_stopping(&self->servant)) == 0) {
             Connection *connection = next_request(self, &serial);
+            report_limit(self);
             if (connection == NULL) {
                 (void)vmscope_thread_wait(&self->servant, FOREVER);
             } else {
@@ -206,9 +246,9 @@ vmscope_init_lock(Listener *self)
 static PyObject *
 listener_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"serve", NULL};
-    PyObject *serve_function;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:Listener", names, &serve_function)) {
+    static char *names[] = {"serve", "denied", NULL};
+    PyObject *serve_function, *denied = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:Listener", names, &serve_function, &denied)) {
         return NULL;
     }
     Listener *self = (Listener *)type->tp_alloc(type, 0);
@@ -224,6 +264,7 @@ listener_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->servant.shares_files = 1;
     vmscope_init_lock(self);
     self->serve = Py_NewRef(serve_function);
+    self->denied = Py_XNewRef(denied);
     self->call_type = (PyTypeObject *)Py_NewRef((PyObject *)state->call);
     self->socket.fd = self->wake_fd = -1;
     self->closed = 1;
@@ -243,6 +284,7 @@ listener_dealloc(PyObject *object)
     }
     free(self->children);
     Py_XDECREF(self->serve);
+    Py_XDECREF(self->denied);
     Py_XDECREF((PyObject *)self->call_type);
     PyTypeObject *type = Py_TYPE(object);
     type->tp_free(object);
@@ -291,7 +333,7 @@ listener_open(PyObject *object, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a path that is too long for a socket");
         return NULL;
     }
-    self->closed = 0;
+    self->closed = self->limited = 0;
     self->error = EINPROGRESS;
     self->sweep_at = vmscope_now() + SWEEP_DELAY;
     vmscope_ask_for_socket();
@@ -348,6 +390,17 @@ listener_check(PyObject *object, PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
+listener_limit(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    char text[MAX_LIMIT];
+    pid_t tid = ((Listener *)object)->servant.tid;
+    Py_BEGIN_ALLOW_THREADS
+    vmscope_describe_limit(tid, text, sizeof text);
+    Py_END_ALLOW_THREADS
+    return PyUnicode_FromString(text);
+}
+
+static PyObject *
 listener_close(PyObject *object, PyObject *args)
 {
     long long timeout;
@@ -398,6 +451,8 @@ static PyMethodDef listener_methods[] = {
     {"watch_children", listener_watch_children, METH_O,
      "watch_children(directory): what children leave that are VMs and are killed is removed from now on: the socket, and the\n"
      "region's file in this directory."},
+    {"limit", listener_limit, METH_NOARGS,
+     "limit(): who cannot attach because threads of the process differ in their rights, for people; '': nobody."},
     {"close", listener_close, METH_VARARGS,
      "close(timeout, last=False, unlink=True): takes the socket away; False where a command has not ended in so many ns.\n"
      "At the `last` moment of the process a thread that only sleeps is not waited for. Where the disk is stuck, `unlink`\n"
@@ -411,8 +466,9 @@ static PyGetSetDef listener_getset[] = {
 };
 
 static PyType_Slot listener_slots[] = {
-    {Py_tp_doc, "Listener(serve)\n--\n\nAnswers the attach protocol: calls `serve(call)` for each request. Where that returns an iterator,\n"
-                "each `next` is a step of the command: others, forks and the end of the process come between two of them."},
+    {Py_tp_doc, "Listener(serve, denied=None)\n--\n\nAnswers the attach protocol: calls `serve(call)` for each request. Where that returns an iterator,\n"
+                "each `next` is a step of the command: others, forks and the end of the process come between two of them.\n"
+                "The first time that somebody is denied because threads differ in their rights, `denied(limit)` is called."},
     {Py_tp_new, listener_new},
     {Py_tp_dealloc, listener_dealloc},
     {Py_tp_methods, listener_methods},

@@ -27,6 +27,7 @@
 #define ARRIVAL_LEAST 1000000000    /* of which it gets so many while others wait for its place */
 #define SWEEP_DELAY 250000000       /* ns from the start until sockets are looked for that others left */
 #define VMSCOPE_CHILD_STARTED "childstarted" /* the request by which a VM tells its parent of itself */
+#define LOOK_TIMEOUT 1000000        /* ns for which it counts that the rights of threads have been compared */
 #define READING_TIMEOUT 10000000000 /* ns without a byte read by the client; then it loses what others need */
 
 /* -- frames.c: what a request looks like ---------------------------------------------------------- */
@@ -40,8 +41,21 @@ Frame vmscope_frame(const char *bytes, size_t length, int *version, size_t *begi
 /* -- credentials.c -------------------------------------------------------------------------------- */
 
 /* Whether a client with these effective ids may have this process do what it asks for, by the ids and the privileges that
- * the process has now. */
+ * the calling thread has now. */
 int vmscope_may_attach(uid_t uid, gid_t gid);
+
+/* The same by the ids and the capabilities of all threads. Once it may, no thread gets others. */
+int vmscope_all_may_attach(uid_t uid, gid_t gid);
+
+/* Whether the calling thread has rights that the main thread has not, or that cannot be known; `unknown` is the answer
+ * where the process has no descriptor left to look with. */
+int vmscope_exceeds_main(int unknown);
+
+/* Who cannot attach because threads differ in their rights, for people, where `tid` is a thread that carries requests out;
+ * empty: nobody. */
+void vmscope_describe_limit(pid_t tid, char *text, size_t size);
+
+#define MAX_LIMIT 200 /* bytes of such a text */
 
 /* -- the connections ------------------------------------------------------------------------------ */
 
@@ -68,6 +82,8 @@ typedef struct {
     size_t sent, written, reply_room;
     ThreadDump *dump; /* as of the request, which asks for one, */
     int plain;        /* and nothing more */
+    int outside;      /* threads of ours had more rights than the main thread */
+    int64_t looked;   /* when that was looked at */
     int claimed;      /* the servant has the GIL, and answers it */
     PyObject *call, *steps; /* of a command that is under way, between two of its steps; the servant's, under the GIL */
 } Connection;
@@ -75,13 +91,14 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     Thread talker, servant;
-    PyObject *serve;
+    PyObject *serve, *denied;
     PyTypeObject *call_type;
 
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* a reply has moved on, a client has gone, or the talker is ready */
     Connection connections[MAX_CONNECTIONS];
     uint64_t serials;
+    int limited;     /* somebody was denied by the rights of threads: 1: the servant is to say so, 2: it has */
     size_t queued; /* of MAX_QUEUED */
     int serving;   /* commands that are under way */
     int last;      /* the place of the one that has had its turn */
@@ -185,6 +202,9 @@ void vmscope_look_at_threads(Listener *self);
 
 /* Answers those for whom the servant has not got the GIL in time; how many ns there are until that is to be asked again. */
 int64_t vmscope_answer_late(Listener *self, int64_t now);
+
+/* Somebody was denied because threads differ in their rights. */
+void vmscope_note_limit(Listener *self);
 
 /* -- call.c --------------------------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@ from select import POLLERR, POLLHUP, POLLIN, POLLOUT, poll
 from time import monotonic_ns
 
 from vmscope.native import fatal, frames, sockets
-from vmscope.native.credentials import may_attach
+from vmscope.native.credentials import all_may_attach, describe_limit, exceeds_main, may_attach
 from vmscope.native.thread import Thread, resume
 
 TYPE_CHECKING = False
@@ -38,6 +38,10 @@ _DEAF = 50_000_000  # ns at most that the thread waits for where nobody can wake
 _BREATH = _SECOND  # after the program has closed the socket, as it may be in the middle of closing all that there is
 _RETRY = 10 * _SECOND  # after the socket could not be opened
 _DENIED = b"-1\nPermission denied: the process has changed its user, or its privileges, since the client connected\n"
+_OUTSIDE = (
+    b"-1\nPermission denied: threads of vmscope have rights that the main thread of the process does not have: "
+    b"the program has to call vmscope.stop() and start() once it has changed its rights\n"
+)
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _REFUSALS = {
     frames.BAD_VERSION: b"101\nprotocol versions 1 and 2 are known here\n",
@@ -58,6 +62,7 @@ class _Connection:
         self.request = b""
         self.reply = bytearray()
         self.served = False  # the reply is complete
+        self.outside = False  # this thread had more rights than the main thread when the request came
         self.gone = False
         self.call: Call | None = None
         self.steps: Iterator[object] | None = None  # of a command that is under way
@@ -124,14 +129,19 @@ class Call:
 
 class Listener(Thread):
     """Answers the attach protocol: calls `serve(call)` for each request. Where that returns an iterator, each `next`
-    is a step of the command: others, forks and the end of the process come between two of them."""
+    is a step of the command: others, forks and the end of the process come between two of them.
+
+    The first time that somebody is denied because threads differ in their rights, `denied(limit)` is called.
+    """
 
     _kind = "listener"
     _fork_tries = 10
 
-    def __init__(self, serve: Callable[[Call], object]) -> None:
+    def __init__(self, serve: Callable[[Call], object], denied: Callable[[str], object] | None = None) -> None:
         super().__init__()
         self._serve = serve
+        self._denied = denied
+        self._limited = False  # somebody was denied by the rights of threads
         self._path = self._temporary = b""
         self._inode = (0, 0)
         self._owner = 0
@@ -155,6 +165,7 @@ class Listener(Thread):
         if not self.closed:
             raise RuntimeError("the listener is open")
         self._path, self._temporary = path, temporary
+        self._limited = False
         self._open_socket()
         self._sweep_at = monotonic_ns() + _SWEEP_DELAY
         self._wakes = sockets.pair()
@@ -188,6 +199,16 @@ class Listener(Thread):
 
     def watch_children(self, directory: bytes, /) -> None:
         """Nothing: what they leave that are killed is removed by the next start, or the end of this process."""
+
+    def limit(self) -> str:
+        """Who cannot attach because threads of the process differ in their rights, for people; "": nobody."""
+        return describe_limit(self._task.removeprefix("/proc/"))
+
+    def _note_limit(self) -> None:
+        if not self._limited and (limit := self.limit()):
+            self._limited = True
+            if self._denied is not None:
+                self._denied(limit)
 
     def close(self, timeout: int, last: bool = False, unlink: bool = True, /) -> bool:
         """Takes the socket away; False where a command has not ended in so many ns."""
@@ -345,8 +366,11 @@ class Listener(Thread):
                 return error.errno not in _SHORTAGES
             accepted = sockets.Socket(fd)
             client = sockets.peer(accepted)
-            if not may_attach(*client[1:]):
+            allowed = may_attach(*client[1:])
+            if not (allowed and all_may_attach(*client[1:])):
                 accepted.close()  # without a word
+                if allowed:
+                    self._note_limit()
                 continue
             if len(self._connections) >= _PLACES:
                 self._drop(min(self._connections, key=lambda each: _grace(each) - (now - each.since)))
@@ -372,6 +396,7 @@ class Listener(Thread):
             if state == frames.WHOLE:
                 call = Call(self, connection, version, connection.request[begin : end - 1].split(b"\0"))
                 connection.since = monotonic_ns()
+                connection.outside = exceeds_main(unknown=True)
                 connection.call, connection.steps = call, self._begin(call)
                 self._step(connection)
             else:
@@ -390,9 +415,12 @@ class Listener(Thread):
         assert call is not None
         assert steps is not None
         try:
-            if not may_attach(connection.uid, connection.gid):  # it could when it connected
-                connection.reply += b"" if call.begun else _DENIED
+            outside = connection.outside or exceeds_main(unknown=False)
+            if outside or not may_attach(connection.uid, connection.gid):  # it could when it connected
+                connection.reply += b"" if call.begun else _OUTSIDE if outside else _DENIED
                 _abandon(connection)
+                if outside:
+                    self._note_limit()
             elif next(steps, steps) is not steps:
                 return
         except Exception as error:  # a host is never troubled

@@ -135,8 +135,12 @@ accept_all(Listener *self, int64_t now)
             return errno == EAGAIN ? 0 : errno;
         }
         struct ucred client;
-        if (!get_client(fd, &client) || !vmscope_may_attach(client.uid, client.gid)) {
+        int allowed = get_client(fd, &client) && vmscope_may_attach(client.uid, client.gid);
+        if (!allowed || !vmscope_all_may_attach(client.uid, client.gid)) {
             close(fd); /* without a word */
+            if (allowed) {
+                vmscope_note_limit(self);
+            }
             continue;
         }
         if (place->stage != FREE) {
