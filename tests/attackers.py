@@ -215,7 +215,7 @@ def silent_file_system(path: str, uid: int = ATTACKER) -> Iterator[None]:
     Whoever asks it for anything cannot even be killed, until it goes.
     """
     fd = os.open("/dev/fuse", os.O_RDWR)
-    kind = 0o100000 if os.path.isfile(path) else 0o40000
+    kind = 0o40000 if os.path.isdir(path) else 0o100000
     options = f"fd={fd},rootmode={kind:o},user_id={uid},group_id={uid},allow_other"
     if _libc.mount(b"silent", path.encode(), b"fuse", 0, options.encode()) != 0:
         number = ctypes.get_errno()

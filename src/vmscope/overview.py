@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EADDRINUSE, EINPROGRESS, ENOENT
+from errno import EADDRINUSE, EINPROGRESS, ENOENT, EXDEV
 from os import strerror
 
 from vmscope import native
@@ -112,6 +112,8 @@ def why_no_socket(error: Exception, path: str) -> str:
         return str(error) or "no memory for the listener"
     if error.errno == EADDRINUSE:
         return f"{path} is in use by another VM of the same pid, as in a container that shares the folder"
+    if error.errno == EXDEV:
+        return f"{path} is taken: somebody has mounted a file system there"
     if error.errno == ENOENT:
         return f"{path} was closed, removed or replaced: it is being made anew"
     if error.errno == EINPROGRESS:

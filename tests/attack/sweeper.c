@@ -1,4 +1,5 @@
 /* A sweep of a folder, begun by a line on standard input: so that a debugger is there from its first system call. */
+#include "named.c"
 #include "socket.c"
 #include "sweep.c"
 

@@ -100,6 +100,28 @@ def test_file_of_a_dead_process_goes(directory: Directory, dead: int) -> None:
     assert clean(directory, os.getpid()) == [str(dead)]
 
 
+def test_the_socket_of_a_dead_process_goes_unless_somebody_listens(
+    directory: Directory, dead: int, implementation: str
+) -> None:
+    """A VM of another pid namespace has the same pid, and no region: its clients find it by that name alone."""
+    path = f"{os.path.dirname(directory.path)}/.java_pid{dead}"
+    code = f"""
+        from vmscope.memory import _directory, _stale
+        with _directory.open_directory(tmp={os.path.dirname(directory.path)!r}) as directory:
+            answer(gone=_stale.clean(directory, os.getpid()))
+    """
+    for listens in (True, False):
+        place(directory, dead)
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(path)
+            if listens:
+                left.listen()
+            assert json.loads(sandbox.plain(code)) == {"gone": [str(dead)]}
+            assert os.path.lexists(path) == listens
+        if listens:
+            os.unlink(path)
+
+
 def test_leading_zeros_change_no_pid(directory: Directory, dead: int, live: int) -> None:
     place(directory, f"00{dead}")
     place(directory, f"00{live}")
@@ -298,18 +320,20 @@ def test_java_never_sees_a_temporary_name(jdk: JDK) -> None:
     code = """
         seen = set()
         def watch(event, arguments):
-            if event in ("open", "os.link"):
-                seen.update(str(a) for a in arguments[:2] if "hsperfdata" in str(a))
+            names = {"open": arguments[:1], "os.link": arguments[:2]}.get(event, ())
+            seen.update(str(name) for name in names if "/" not in str(name) or "hsperfdata" in str(name))
         sys.addaudithook(watch)
         for refused in ({}, {"tmpfile": True}, {"tmpfile": True, "link": True}):
             sandbox.refuse(**refused)
             publish()[0].unlink()
-        answer(seen=sorted(seen), user=_directory.user_name(os.geteuid()))
+        answer(seen=sorted(seen), pid=os.getpid())
     """
     if not sandbox.can_refuse():
         pytest.skip("no seccomp filter for this machine")
     found = json.loads(sandbox.plain(code))
-    assert found["seen"] == [f"/tmp/hsperfdata_{found['user']}"]
+    assert str(found["pid"]) in found["seen"]
+    # an unnamed file in the directory, the name that it gets, and what ended VMs left
+    assert {name for name in found["seen"] if not name.isdecimal()} == {"."}
 
 
 # -- kills ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 import _socket
 import os
 import sys
+from errno import ELOOP, EXDEV
 from stat import S_ISSOCK
 from time import monotonic, sleep
 
@@ -25,6 +26,7 @@ from vmscope.errors import (
     OperationFailed,
     RequestError,
 )
+from vmscope.mounts import THERE, open_beneath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -278,10 +280,19 @@ def open_socket(target: Target) -> _socket.socket | None:
     path = target.socket_path
     folder = target.open_tmp()
     try:
-        fd = os.open(os.path.basename(path), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        fd = open_beneath(folder, os.path.basename(path), THERE)
     except FileNotFoundError:
         return None
-    except OSError:
+    except OSError as error:
+        if error.errno == EXDEV:
+            raise InsecureSocket(
+                f"process {target.pid} is not asked: {path} is taken: somebody has mounted a file system there",
+                pid=target.pid,
+                path=path,
+                hint=f"umount -l {path}, as root",
+            ) from None
+        if error.errno == ELOOP:
+            raise _insecure(target.pid, path, "is no socket") from None
         raise _refused(target, path) from None
     finally:
         os.close(folder)

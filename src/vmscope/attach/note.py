@@ -13,9 +13,10 @@ from vmscope import native
 from vmscope.attach.rights import Rights
 from vmscope.attach.target import TMP, Target
 from vmscope.errors import AccessDenied, VMScopeError
+from vmscope.mounts import THERE
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_THERE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TRIES = 100
 
 
@@ -63,19 +64,27 @@ class Note:
         try:
             self._file = os.open(self._name, _NEW, 0o600, dir_fd=self._folder)
         except FileExistsError:
-            user = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False).st_uid
+            user = self._found().st_uid
             if user not in (0, self._target.uid):
                 raise self._refusal(f"user {user} has a file {self._name} there") from None
             if user == 0 != self._target.uid:  # root's client, whom a VM believes too, takes it away
                 return
-            self._file = os.open(self._name, _THERE, dir_fd=self._folder)
+            self._file = native.open_beneath(self._folder, self._name, _READ)
         try:
             native.lock_file(self._file)
         except BlockingIOError:  # its client lives, and takes it away
             self._close()
 
     def _is_there(self) -> bool:
-        return os.path.samestat(os.stat(self._name, dir_fd=self._folder, follow_symlinks=False), os.fstat(self._file))
+        return os.path.samestat(self._found(), os.fstat(self._file))
+
+    def _found(self) -> os.stat_result:
+        """Whose the note is. OSError: EXDEV where a file system is mounted there, ELOOP for a symbolic link."""
+        place = native.open_beneath(self._folder, self._name, THERE)
+        try:
+            return os.fstat(place)
+        finally:
+            os.close(place)
 
     def __exit__(self, *_: object) -> None:
         try:

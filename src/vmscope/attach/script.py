@@ -12,6 +12,7 @@ from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from itertools import islice
 
 from vmscope.attach.target import TMP, Target
+from vmscope.mounts import open_beneath
 
 OK = "started"  # the first line of a good answer; of another one it is the error's type
 
@@ -84,7 +85,7 @@ class Script:
         self._folder = self._waiting = self._answer = -1
         self._tmp = os.open(TMP, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _sweep()
+            _sweep(self._tmp)
             os.mkdir(self._name, 0o700, dir_fd=self._tmp)
             self._folder = os.open(self._name, _FOLDER, dir_fd=self._tmp)
             self._fill(target)
@@ -146,19 +147,19 @@ def _empty(folder: int) -> None:
             pass
 
 
-def _sweep() -> None:
+def _sweep(tmp: int) -> None:
     """Removes the folders that clients of this user left to processes that have answered, or have ended, since."""
     with os.scandir(TMP) as entries:
         names = [entry.name for entry in islice(entries, _MOST_NAMES) if entry.name.startswith(_PREFIX)]
     for name in names:
         try:
-            folder = os.open(f"{TMP}/{name}", _FOLDER)
+            folder = open_beneath(tmp, name, _FOLDER)
         except OSError:
             continue
         try:
             if os.fstat(folder).st_uid == os.geteuid() and _done(folder, name):
                 _empty(folder)
-                os.rmdir(f"{TMP}/{name}")
+                os.rmdir(name, dir_fd=tmp)
         except OSError:  # another client is as far, or the folder is not a client's
             pass
         finally:

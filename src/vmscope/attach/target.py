@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-from errno import ENOSYS, EPERM
+from errno import ENOSYS, EPERM, EXDEV
 
-from vmscope.errors import AccessDenied, NoSuchProcess, NotAttachable, VMScopeError
+from vmscope.errors import AccessDenied, InsecureSocket, NoSuchProcess, NotAttachable, VMScopeError
+from vmscope.mounts import root_of
 
 if sys.platform != "win32":
     from _signal import SIGQUIT, pidfd_send_signal  # type: ignore[import-not-found]  # typeshed has it in signal alone
@@ -97,13 +98,19 @@ class Target:
         """A descriptor (O_PATH) of its own tmp directory, which for a container is not ours.
 
         No link is followed in what may be the process's own root: from there it would lead into ours. Raises
-        AccessDenied, NoSuchProcess.
+        AccessDenied, NoSuchProcess, InsecureSocket for one that may never answer.
         """
         own = f"/proc/{self.pid}/root{TMP}"
         try:
-            return os.open(own, _FOLDER | os.O_NOFOLLOW)
-        except OSError:
-            pass
+            return self._enter(own)
+        except OSError as error:
+            if error.errno == EXDEV:
+                raise InsecureSocket(
+                    f"process {self.pid} is not asked: its {TMP} is on a file system that may never answer",
+                    pid=self.pid,
+                    path=own,
+                    hint="ask whoever runs its container",
+                ) from None
         try:
             # Not ours to look into, as after a change of its user: then it shares ours, or is out of reach.
             shared = os.path.samestat(os.stat(own), os.stat(TMP))
@@ -117,6 +124,13 @@ class Target:
         if not self.alive:
             raise _gone(self.pid)
         raise _denied(self.pid)
+
+    def _enter(self, own: str) -> int:
+        if root_of(self.pid) == root_of("self"):
+            return os.open(own, _FOLDER | os.O_NOFOLLOW)
+        from vmscope.reader import place
+
+        return place.enter(own, flags=place.THROUGH)
 
     @property
     def socket_path(self) -> str:

@@ -118,7 +118,7 @@ def _failure(reply: Reply, pid: int, name: str) -> OperationFailed:
 
 def outside(pid: int, path: str) -> str:
     """Where a file of a process in a container is for us; "" for a process that sees the files that we see."""
-    from vmscope.reader.place import root_of
+    from vmscope.mounts import root_of
 
     theirs = root_of(pid)
     if theirs is None or theirs == root_of("self"):

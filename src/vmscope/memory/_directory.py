@@ -15,6 +15,7 @@ from vmscope import native
 from vmscope.errors import DiskFull, InsecureDirectory, RegionFileError
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PLACE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Directory:
@@ -51,16 +52,19 @@ def open_directory(uid: int | None = None, tmp: str = "/tmp") -> Directory:
     if uid is None:
         uid = os.geteuid()
     user = user_name(uid)
-    path = f"{tmp}/hsperfdata_{user}"
+    name = f"hsperfdata_{user}"
+    path = f"{tmp}/{name}"
     try:
-        try:
-            directory = Directory(native.Descriptor(os.open, path, _OPEN), path, user)
-        except FileNotFoundError:
+        with native.Descriptor(os.open, tmp, _PLACE) as top:
             try:
-                os.mkdir(path, 0o755)
-            except FileExistsError:  # another VM of this user was faster
-                pass
-            directory = Directory(native.Descriptor(os.open, path, _OPEN), path, user)
+                descriptor = native.Descriptor(_enter, top, name)
+            except FileNotFoundError:
+                try:
+                    os.mkdir(name, 0o755, dir_fd=top)
+                except FileExistsError:  # another VM of this user was faster
+                    pass
+                descriptor = native.Descriptor(_enter, top, name)
+        directory = Directory(descriptor, path, user)
     except OSError as error:
         raise _refusal(error, path, tmp) from error
     try:
@@ -69,6 +73,24 @@ def open_directory(uid: int | None = None, tmp: str = "/tmp") -> Directory:
         directory.close()
         raise
     return directory
+
+
+def enter(path: str) -> int:
+    """A descriptor of a region directory as it stands. OSError: EXDEV where what is mounted there may never answer."""
+    tmp, _, name = path.rpartition("/")
+    with native.Descriptor(os.open, tmp, _PLACE) as top:
+        return _enter(top, name)
+
+
+def _enter(top: int, name: str) -> int:
+    try:
+        return native.open_beneath(top, name, _OPEN)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+    from vmscope.mounts import open_mounted
+
+    return open_mounted(top, name, _OPEN)
 
 
 def user_name(uid: int) -> str:
@@ -102,12 +124,6 @@ def _check_descriptors(uid: int) -> None:
 def _check(fd: int, path: str, uid: int) -> None:
     """What HotSpot asks of the directory, root's too, and that the path still leads to what was opened."""
     opened = os.fstat(fd)
-    try:
-        named = os.lstat(path)
-    except FileNotFoundError:
-        named = None
-    if named is None or not os.path.samestat(named, opened):
-        raise InsecureDirectory(f"{path} was replaced while it was being opened", path=path, hint="try again")
     if opened.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InsecureDirectory(
             f"{path} can be written by others (mode {stat.S_IMODE(opened.st_mode):04o})",
@@ -117,16 +133,30 @@ def _check(fd: int, path: str, uid: int) -> None:
     if opened.st_uid != uid:
         hint = f"rm -r {path}" if uid == 0 else f"have its owner remove {path}"
         raise InsecureDirectory(f"{path} belongs to user id {opened.st_uid}, not to {uid}", path=path, hint=hint)
+    try:
+        named = os.lstat(path)  # after that: nobody else may mount anything in the place of what is this user's
+    except FileNotFoundError:
+        named = None
+    if named is None or not os.path.samestat(named, opened):
+        raise InsecureDirectory(f"{path} was replaced while it was being opened", path=path, hint="try again")
 
 
 def _refusal(error: OSError, path: str, tmp: str) -> RegionFileError | InsecureDirectory:
     """What an errno of mkdir or open means here."""
+    if error.errno == errno.EXDEV:
+        return InsecureDirectory(
+            f"{path} is taken: another user has mounted a file system there, which may never answer",
+            path=path,
+            hint=f"umount -l {path}, as root",
+        )
     if error.errno in (errno.ENOTDIR, errno.ELOOP):
+        what = "a symbolic link"
         try:
-            link = stat.S_ISLNK(os.lstat(path).st_mode)
-        except OSError:
-            return RegionFileError(f"{tmp} is not a directory", path=tmp, hint=f"make {tmp} a directory")
-        what = "a symbolic link" if link else "not a directory"
+            os.readlink(path)
+        except OSError as other:
+            if other.errno != errno.EINVAL:
+                return RegionFileError(f"{tmp} is not a directory", path=tmp, hint=f"make {tmp} a directory")
+            what = "not a directory"
         return InsecureDirectory(f"{path} is {what}", path=path, hint=f"rm {path}")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"no room for the directory {path}", path=path, hint=f"free space in {tmp}")

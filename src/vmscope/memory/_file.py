@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 _ACCESSIBLE = 7  # offset of the prologue's flag: wire.layout, spelt here because start-up pays for each import
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAMED = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _IN_PLACE = _NAMED | os.O_CREAT
@@ -87,7 +86,7 @@ class RegionFile:
             return
         try:
             head, _, name = self.path.rpartition("/")
-            with native.Descriptor(os.open, head, _OPEN_DIRECTORY) as directory_fd:
+            with native.Descriptor(_directory.enter, head) as directory_fd:
                 _unlink(directory_fd, name, identity)
         except (FileNotFoundError, NotADirectoryError):
             pass  # a cleaner of /tmp was here before

@@ -18,6 +18,7 @@ TEMPORARY = ".vmscope-"  # then the pid, "-", and what nobody can guess: a file 
 _MOST_NAMES = 16384  # of /tmp are looked at: whoever may make files there must not hold up a start
 _LARGEST_PID = 2**31 - 1  # of pid_t; a number beyond is nobody's, and must not wrap round to somebody's
 _ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT  # it stays for whoever waits for it
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: a fifo must not hold us up
 
 
@@ -46,22 +47,23 @@ def clean_temporary(directory: Directory, own_pid: int) -> None:
 
     The region's own name may be there already: a second link to the file, which `clean` does not take for a region.
     """
-    tmp = os.path.dirname(directory.path)
-    with os.scandir(tmp) as entries:
-        names = [entry.name for _, entry in zip(range(_MOST_NAMES), entries, strict=False)]
-    for name in names:
-        if name.startswith(TEMPORARY):
-            try:
-                _clean_pair(directory.fd, f"{tmp}/{name}", name.split("-")[1], own_pid)
-            except OSError:
-                continue
+    with native.Descriptor(os.open, os.path.dirname(directory.path), _FOLDER) as tmp:
+        with os.scandir(tmp) as entries:
+            names = [entry.name for _, entry in zip(range(_MOST_NAMES), entries, strict=False)]
+        for name in names:
+            if name.startswith(TEMPORARY):
+                try:
+                    _clean_pair(directory.fd, tmp, name, own_pid)
+                except OSError:
+                    continue
 
 
-def _clean_pair(directory_fd: int, temporary: str, name: str, own_pid: int) -> None:
+def _clean_pair(directory_fd: int, tmp: int, temporary: str, own_pid: int) -> None:
+    name = temporary.split("-")[1]
     pid = int(name) if name.isascii() and name.isdigit() else 0
     if pid == 0 or (pid != own_pid and _lives(pid)):
         return
-    with native.Descriptor(os.open, temporary, _OPEN) as fd:
+    with native.Descriptor(native.open_beneath, tmp, temporary, _OPEN) as fd:
         opened = os.fstat(fd)
         if not stat.S_ISREG(opened.st_mode) or opened.st_uid != os.geteuid():
             return
@@ -71,7 +73,7 @@ def _clean_pair(directory_fd: int, temporary: str, name: str, own_pid: int) -> N
                 os.unlink(name, dir_fd=directory_fd)
         except FileNotFoundError:  # killed before the link
             pass
-        os.unlink(temporary)
+        os.unlink(temporary, dir_fd=tmp)
 
 
 def _clean_one(directory: Directory, name: str, own_pid: int) -> bool:
@@ -93,21 +95,15 @@ def _clean_one(directory: Directory, name: str, own_pid: int) -> bool:
         named = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
         if not os.path.samestat(named, opened):
             return False
-        if pid != own_pid:
-            _clean_socket(directory, name)  # first: a start that is killed here leaves the region to the next one
+        if pid != own_pid and pid <= _LARGEST_PID:
+            _clean_socket(directory, pid)  # first: a start that is killed here leaves the region to the next one
         os.unlink(name, dir_fd=directory_fd)
         return True
 
 
-def _clean_socket(directory: Directory, name: str) -> None:
+def _clean_socket(directory: Directory, pid: int) -> None:
     """A VM that was killed left the socket too that its clients attached to."""
-    path = f"{os.path.dirname(directory.path)}/.java_pid{name}"
-    try:
-        found = os.lstat(path)
-        if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.fstat(directory.fd).st_uid:
-            os.unlink(path)
-    except OSError:
-        pass  # it had none, or another start takes it away
+    native.remove_left_socket(os.fsencode(os.path.dirname(directory.path)), pid)
 
 
 def _lives(pid: int) -> bool:

@@ -5,6 +5,7 @@
  * the talker, and its descriptors with it; the next one makes them anew. */
 #define _GNU_SOURCE
 #include "listener.h"
+#include "named.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ vmscope_tell_parent(void)
     pid_t parent = getppid();
     vmscope_socket_folder(folder);
     (void)snprintf(path, sizeof path, "%s/.java_pid%d", folder, (int)parent);
-    int place = parent > 0 ? open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int place = parent > 0 ? vmscope_open_named(path, O_PATH) : -1;
     if (place < 0) {
         return; /* it is no VM, or of another pid namespace */
     }
@@ -73,12 +74,12 @@ is_over(pid_t pid)
     return kill(pid, 0) < 0 || has_ended(pid) == 1;
 }
 
-/* What HotSpot asks of the directory. */
+/* What HotSpot asks of the directory. One that is mounted is left to the next start, which can tell by whom. */
 static int
 open_regions(const char *path)
 {
     struct stat found;
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int folder = vmscope_open_named(path, O_RDONLY | O_DIRECTORY);
     if (folder >= 0 && (fstat(folder, &found) < 0 || found.st_uid != geteuid() || (found.st_mode & (S_IWGRP | S_IWOTH)))) {
         close(folder);
         return -1;

@@ -3,6 +3,7 @@
  * does. Python does not notice: signal.getsignal says SIG_DFL as before, and whoever sets a handler has the signal. */
 #define _GNU_SOURCE
 #include "listener.h"
+#include "named.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,23 +34,6 @@ vmscope_ask_for_socket(void)
     }
 }
 
-/* Appends the number; snprintf is not for signal handlers. */
-static void
-append_number(char *text, pid_t number)
-{
-    char digits[16];
-    size_t count = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    text += strlen(text);
-    while (count > 0) {
-        *text++ = digits[--count];
-    }
-    *text = '\0';
-}
-
 /* Whether somebody who may attach has left the file that says so. */
 static int
 has_request(const char *folder)
@@ -58,8 +42,8 @@ has_request(const char *folder)
     struct stat found;
     strcpy(path, folder);
     strcat(path, PREFIX);
-    append_number(path, getpid());
-    return lstat(path, &found) == 0 && (found.st_uid == geteuid() || found.st_uid == 0);
+    vmscope_append_number(path, getpid());
+    return vmscope_stat_named(path, &found) == 0 && (found.st_uid == geteuid() || found.st_uid == 0);
 }
 
 static int
@@ -108,10 +92,32 @@ leave(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+static int
+is_over(pid_t Py_UNUSED(pid))
+{
+    return 1;
+}
+
+static PyObject *
+remove_socket(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *folder;
+    int pid;
+    if (!PyArg_ParseTuple(args, "yi:remove_left_socket", &folder, &pid)) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    vmscope_sweep_socket(folder, pid, is_over);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef handshake_functions[] = {
     {"take_attach_signal", take, METH_NOARGS,
      "SIGQUIT, where its action is the default, asks for the socket when a client has left its file. False: it has another."},
     {"leave_attach_signal", leave, METH_NOARGS, "Puts back the default action where it was taken and nobody came since."},
+    {"remove_left_socket", remove_socket, METH_VARARGS,
+     "remove_left_socket(folder, pid, /)\n--\n\nUnlinks the socket that a VM of this user's left, unless somebody listens."},
     {NULL},
 };
 

@@ -13,6 +13,7 @@ from time import monotonic_ns
 
 from vmscope.native import fatal, frames, sockets
 from vmscope.native.credentials import all_may_attach, describe_limit, exceeds_main, may_attach
+from vmscope.native.sockets import remove_left_socket
 from vmscope.native.thread import Thread, resume
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["Call", "Listener", "leave_attach_signal", "take_attach_signal"]
+__all__ = ["Call", "Listener", "leave_attach_signal", "remove_left_socket", "take_attach_signal"]
 
 _PLACES = 64
 _BACKLOG = 512

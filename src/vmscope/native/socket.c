@@ -1,6 +1,7 @@
 /* The socket's name: made under another one, closed to others from the first moment, and renamed when it listens. */
 #define _GNU_SOURCE
 #include "listener.h"
+#include "named.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +52,7 @@ static int
 is_named(void)
 {
     struct stat found;
-    return lstat(final_name.sun_path, &found) == 0 && found.st_dev == device && found.st_ino == inode;
+    return vmscope_stat_named(final_name.sun_path, &found) == 0 && found.st_dev == device && found.st_ino == inode;
 }
 
 int
@@ -114,18 +115,20 @@ answers(int place)
     return error == 0 || error == EAGAIN;
 }
 
-/* Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder. What is looked
- * at is what is connected to: the name may be another user's, and lead elsewhere by then. */
+/* 0, or the errno for which the name cannot be had: somebody answers there, as a VM of the same pid in another pid
+ * namespace, which shares the folder (EADDRINUSE), or a file system is mounted there (EXDEV). What is looked at is what is
+ * connected to: the name may be another user's, and lead elsewhere by then. */
 static int
-is_taken(void)
+find_taken(void)
 {
     struct stat found;
-    int place = open(final_name.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    int taken = place >= 0 && fstat(place, &found) == 0 && S_ISSOCK(found.st_mode) && answers(place);
-    if (place >= 0) {
-        close(place);
+    int place = vmscope_open_named(final_name.sun_path, O_PATH);
+    if (place < 0) {
+        return errno == EXDEV ? EXDEV : 0;
     }
-    return taken;
+    int taken = fstat(place, &found) == 0 && S_ISSOCK(found.st_mode) && answers(place);
+    close(place);
+    return taken ? EADDRINUSE : 0;
 }
 
 /* Binds the socket to its first name, closed to others, and listens. 0, or -1 with errno. */
@@ -148,8 +151,9 @@ int
 vmscope_open_socket(void)
 {
     struct stat found;
-    if (is_taken()) {
-        errno = EADDRINUSE;
+    int taken = find_taken();
+    if (taken != 0) {
+        errno = taken;
         return -1;
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

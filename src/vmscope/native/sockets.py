@@ -9,6 +9,8 @@ import stat
 from struct import unpack
 from time import time
 
+from vmscope.mounts import THERE, open_beneath
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +65,7 @@ def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[Socket, tuple[int
     """Under another name, closed to others from the first, and renamed when it listens. With its device and inode."""
     if len(max(path, temporary)) > 107:
         raise ValueError("a path that is too long for a socket")
-    if is_taken(path):
-        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE), path)
+    check_free(path)
     made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         os.fchmod(made.fileno(), 0o600)
@@ -89,10 +90,25 @@ def bind(path: bytes, temporary: bytes, backlog: int) -> tuple[Socket, tuple[int
 
 def is_named(path: bytes, inode: tuple[int, int]) -> bool:
     try:
-        found = os.lstat(path)
+        place = _open_named(path)
     except OSError:
         return False
-    return (found.st_dev, found.st_ino) == inode
+    try:
+        return _file(place) == inode
+    finally:
+        os.close(place)
+
+
+def _open_named(path: bytes) -> int:
+    """A descriptor, as a place only, of what stands at a path whose last name may be anybody's.
+
+    OSError: EXDEV where a file system is mounted there.
+    """
+    folder = os.open(os.path.dirname(path) or b".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return open_beneath(folder, os.path.basename(path), THERE)
+    finally:
+        os.close(folder)
 
 
 def peer(socket: _socket.socket) -> tuple[int, int, int]:
@@ -113,19 +129,24 @@ def sweep(folder: bytes, is_stopping: Callable[[], object]) -> None:
             return
         pid = _pid_of(name)
         if pid and _is_dead(pid):
-            _sweep_one(folder + b"/" + name, pid)
+            _sweep_one(folder + b"/" + name, pid, _is_dead, _LEAST_AGE)
 
 
-def _sweep_one(path: bytes, pid: int) -> None:
+def remove_left_socket(folder: bytes, pid: int, /) -> None:
+    """Unlinks the socket that a VM of this user's left, unless somebody listens."""
+    _sweep_one(b"%s/.java_pid%d" % (folder, pid), pid, lambda _: True, 0)
+
+
+def _sweep_one(path: bytes, pid: int, is_over: Callable[[int], bool], least_age: int) -> None:
     try:
-        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        place = _open_named(path)
     except OSError:
         return
     try:
         found = os.fstat(place)
-        left = _is_left(found) and _connect(place) == errno.ECONNREFUSED
+        left = _is_left(found, least_age) and _connect(place) == errno.ECONNREFUSED
         # a new process of the pid may have come meanwhile, and have made its own
-        if left and is_named(path, (found.st_dev, found.st_ino)) and _is_dead(pid):
+        if left and is_named(path, (found.st_dev, found.st_ino)) and is_over(pid):
             remove(path)
     finally:
         os.close(place)
@@ -148,9 +169,9 @@ def _is_dead(pid: int) -> bool:
     return False
 
 
-def _is_left(found: os.stat_result) -> bool:
-    """A socket of ours that is a minute old."""
-    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid() and time() - found.st_mtime >= _LEAST_AGE
+def _is_left(found: os.stat_result, least_age: int) -> bool:
+    """A socket of ours that is old enough."""
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid() and time() - found.st_mtime >= least_age
 
 
 def _connect(place: int) -> int:
@@ -171,18 +192,21 @@ def remove(path: bytes) -> None:
         pass
 
 
-def is_taken(path: bytes) -> bool:
-    """Whether somebody answers there: a VM of the same pid in another pid namespace, which shares the folder.
+def check_free(path: bytes) -> None:
+    """OSError where the name cannot be had: EADDRINUSE where somebody answers there, EXDEV where something is mounted.
 
-    What is looked at is what is connected to: the name may be another user's, and lead elsewhere by then.
+    A VM of the same pid in another pid namespace, which shares the folder, answers. What is looked at is what is
+    connected to: the name may be another user's, and lead elsewhere by then.
     """
     try:
-        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
+        place = _open_named(path)
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path) from None
+        return
     try:
-        return stat.S_ISSOCK(os.fstat(place).st_mode) and _connect(place) in (0, errno.EAGAIN)
-    except OSError:
-        return False
+        taken = stat.S_ISSOCK(os.fstat(place).st_mode) and _connect(place) in (0, errno.EAGAIN)
     finally:
         os.close(place)
+    if taken:
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE), path)

@@ -1,6 +1,7 @@
 /* Sockets that VMs left which were killed, and whose regions are gone too, so that nobody else knows of them. */
 #define _GNU_SOURCE
 #include "listener.h"
+#include "named.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -48,7 +49,7 @@ static int
 is_still_named(int folder, const char *name, const struct stat *found)
 {
     struct stat again;
-    return fstatat(folder, name, &again, AT_SYMLINK_NOFOLLOW) == 0 && again.st_dev == found->st_dev &&
+    return vmscope_stat_beneath(folder, name, &again) == 0 && again.st_dev == found->st_dev &&
            again.st_ino == found->st_ino;
 }
 
@@ -58,7 +59,7 @@ static void
 sweep_one(int folder, const char *name, pid_t pid, int (*is_over)(pid_t), time_t least_age)
 {
     struct stat found;
-    int place = pid != 0 && is_over(pid) ? openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int place = pid != 0 && is_over(pid) ? vmscope_open_beneath(folder, name, O_PATH) : -1;
     if (place < 0) {
         return;
     }
@@ -78,7 +79,9 @@ vmscope_sweep(const char *path, Thread *self)
     }
     struct dirent *entry;
     for (int i = 0; i < MOST_NAMES && !vmscope_thread_is_stopping(self) && (entry = readdir(folder)) != NULL; i++) {
-        sweep_one(dirfd(folder), entry->d_name, pid_of(entry->d_name), is_dead, LEAST_AGE);
+        if (entry->d_type == DT_SOCK || entry->d_type == DT_UNKNOWN) {
+            sweep_one(dirfd(folder), entry->d_name, pid_of(entry->d_name), is_dead, LEAST_AGE);
+        }
     }
     closedir(folder);
 }

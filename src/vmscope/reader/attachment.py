@@ -32,6 +32,7 @@ if sys.platform == "win32":
 
     _READ = os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT
 else:
+    from vmscope import mounts
     from vmscope.reader import place
 
     _READ = place.FILE & ~os.O_NOFOLLOW  # the user's own path may be a link
@@ -178,7 +179,7 @@ def _places(pid: int, tmp: str) -> list[tuple[str, int, bool]]:
     nspid = namespace_pids(pid)[-1]
     if sys.platform == "win32":
         return [(tmp, nspid, False)]
-    if place.root_of(pid) == place.root_of("self"):
+    if mounts.root_of(pid) == mounts.root_of("self"):
         return [(tmp, nspid, False)]
     root = f"/proc/{pid}/root{tmp}"
     identity = tmp_identity(root)
@@ -201,7 +202,7 @@ def _named(tmp: str, number: int) -> Iterator[tuple[str, str, os.stat_result, bo
         return
     for user, directory, folder in folders(tmp):
         try:
-            fd = place.step(folder, str(number), place.THERE, tmp)
+            fd = place.step(folder, str(number), mounts.THERE, tmp)
         except OSError:
             continue
         try:

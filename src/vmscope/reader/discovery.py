@@ -25,6 +25,7 @@ if sys.platform == "win32":
     except OSError:  # then nobody can publish anything either
         TMP = ""
 else:
+    from vmscope import mounts
     from vmscope.reader import place
 
     TMP = "/tmp"
@@ -141,11 +142,11 @@ def _opens(candidate: Candidate) -> bool:
 
 def _in_containers(tmp: str, running: list[int]) -> Iterator[Candidate]:
     """The candidates in tmp directories that are not ours."""
-    ours, own = place.root_of("self"), tmp_identity(tmp)
+    ours, own = mounts.root_of("self"), tmp_identity(tmp)
     identities: dict[tuple[str, str], tuple[int, int] | None] = {}  # of the tmp directory below each root
     users: dict[tuple[int, int], list[str]] = {}  # whose directories are in it
     for pid in running:
-        root = place.root_of(pid)
+        root = mounts.root_of(pid)
         if root is None or root == ours:
             continue
         path = f"/proc/{pid}/root{tmp}"
@@ -181,7 +182,7 @@ def identity(candidate: Candidate) -> tuple[int, int] | None:
     try:
         folder = place.open_folder(os.path.dirname(candidate.path))
         try:
-            fd = place.step(folder, str(candidate.nspid), place.THERE, candidate.path)
+            fd = place.step(folder, str(candidate.nspid), mounts.THERE, candidate.path)
         finally:
             os.close(folder)
     except OSError:
