@@ -264,3 +264,31 @@ else:
         native=native,
     )
     assert found == ([True, None] if kind == "fuse of root's" else ["True\n", 0])
+
+
+def test_a_client_of_a_container_whose_tmp_never_answers() -> None:
+    status, output, error = isolated(
+        START
+        + """
+made = subprocess.Popen(["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /tmp; echo made; exec sleep 600"],
+                        stdout=subprocess.PIPE)
+made.stdout.readline()
+ready, told = os.pipe()
+fuse = os.fork()
+if fuse == 0:
+    attackers._libc.prctl(1, signal.SIGKILL, 0, 0, 0)
+    os.setns(os.open(f"/proc/{made.pid}/ns/mnt", os.O_RDONLY), 0)
+    with silent_file_system("/tmp"):
+        os.write(told, b".")
+        signal.pause()
+os.read(ready, 1)
+result = client("cmd", str(made.pid), "VM.version")
+result[2] = result[2].replace(str(made.pid), "PID")
+made.kill()
+os.kill(fuse, signal.SIGKILL)
+"""
+    )
+    assert (status, output) == (1, "")
+    assert error.startswith(
+        "vmscope: process PID is not asked: /proc/PID/root/tmp is on a file system that may never answer"
+    )

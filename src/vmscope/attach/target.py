@@ -106,7 +106,7 @@ class Target:
         except OSError as error:
             if error.errno == EXDEV:
                 raise InsecureSocket(
-                    f"process {self.pid} is not asked: its {TMP} is on a file system that may never answer",
+                    f"process {self.pid} is not asked: {own} is on a file system that may never answer",
                     pid=self.pid,
                     path=own,
                     hint="ask whoever runs its container",

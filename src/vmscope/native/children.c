@@ -43,7 +43,7 @@ vmscope_tell_parent(void)
     pid_t parent = getppid();
     vmscope_socket_folder(folder);
     (void)snprintf(path, sizeof path, "%s/.java_pid%d", folder, (int)parent);
-    int place = parent > 0 ? vmscope_open_named(path, O_PATH) : -1;
+    int place = parent > 0 ? vmscope_find_named(path, O_PATH) : -1;
     if (place < 0) {
         return; /* it is no VM, or of another pid namespace */
     }

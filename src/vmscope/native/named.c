@@ -119,11 +119,6 @@ vmscope_open_beneath(int folder, const char *name, int flags)
 int
 vmscope_open_named(const char *path, int flags)
 {
-    int there = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); /* asks nothing of what is mounted there; most names are nobody's */
-    if (there < 0) {
-        return -1;
-    }
-    close(there);
     char folder[LONGEST_NAMED] = ".";
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 1 : (size_t)(slash - path);
@@ -138,6 +133,17 @@ vmscope_open_named(const char *path, int flags)
     int fd = place < 0 ? -1 : vmscope_open_beneath(place, slash == NULL ? path : slash + 1, flags);
     close_quietly(place);
     return fd;
+}
+
+int
+vmscope_find_named(const char *path, int flags)
+{
+    int there = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); /* asks nothing of what is mounted there */
+    if (there < 0) {
+        return -1;
+    }
+    close(there);
+    return vmscope_open_named(path, flags);
 }
 
 int

@@ -14,6 +14,9 @@ int vmscope_open_beneath(int folder, const char *name, int flags);
 /* The same for a path: its folder is trusted, its last name may be anybody's. */
 int vmscope_open_named(const char *path, int flags);
 
+/* The same, in one system call where nothing has the name, as most often. */
+int vmscope_find_named(const char *path, int flags);
+
 /* What lstat says of such a path; -1 with errno. */
 int vmscope_stat_named(const char *path, struct stat *found);
 

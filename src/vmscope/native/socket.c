@@ -122,7 +122,7 @@ static int
 find_taken(void)
 {
     struct stat found;
-    int place = vmscope_open_named(final_name.sun_path, O_PATH);
+    int place = vmscope_find_named(final_name.sun_path, O_PATH);
     if (place < 0) {
         return errno == EXDEV ? EXDEV : 0;
     }
