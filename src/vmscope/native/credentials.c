@@ -40,15 +40,14 @@ maps_all(const char *path)
 static unsigned
 overflow_id(const char *path)
 {
-    unsigned id;
-    FILE *file = fopen(path, "re");
-    if (file == NULL || fscanf(file, "%u", &id) != 1) {
-        id = NOBODY;
+    char text[16];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+        close(fd);
     }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return id;
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0 ? (unsigned)strtoul(text, NULL, 10) : NOBODY;
 }
 
 static int
@@ -142,20 +141,28 @@ parse_right(const char *line, Rights *rights)
 static int
 read_rights(const char *task, Rights *rights)
 {
-    char path[64], text[4096], line[256]; /* a longer line is read in parts: none of these is */
+    char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/%s/status", task);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC); /* not with stdio, which a thread that flushes all streams may lock */
+    if (fd < 0) {
         return errno;
     }
-    (void)setvbuf(file, text, _IOFBF, sizeof text);
     *rights = (Rights){.permitted = UINT64_MAX};
-    errno = 0;
-    while (fgets(line, sizeof line, file) != NULL) {
-        parse_right(line, rights);
+    size_t length = 0;
+    ssize_t count;
+    while ((count = read(fd, text + length, sizeof text - 1 - length)) > 0) {
+        char *line = text, *end;
+        length += (size_t)count;
+        text[length] = '\0';
+        while ((end = strchr(line, '\n')) != NULL) {
+            parse_right(line, rights);
+            line = end + 1;
+        }
+        length = line == text && length == sizeof text - 1 ? 0 : (size_t)(text + length - line); /* a long one is cut */
+        memmove(text, line, length);
     }
-    int error = errno;
-    fclose(file);
+    int error = count < 0 ? errno : 0;
+    close(fd);
     return error != 0 || rights->permitted != UINT64_MAX ? error : EIO;
 }
 
