@@ -66,6 +66,62 @@ def test_read_gives_the_bytes_of_any_range(make: Callable[[Path], Any], words: t
             assert mapping.read(offset, length) == data[offset : offset + length]
 
 
+def test_read_in_order_gives_each_range(make: Callable[[Path], Any], words: tuple[Path, list[int]]) -> None:
+    path, _ = words
+    data = path.read_bytes()
+    mapping = make(path)
+    ranges = [(0, 32), (PAGE - 3, 11), (0, len(data)), (len(data), 0), (8, 8), (0, 32)]
+    assert mapping.read_in_order(*ranges) == tuple(data[offset : offset + length] for offset, length in ranges)
+    assert mapping.read_in_order() == ()
+
+
+@pytest.mark.parametrize("wrong", [(-1, 1), (0, -1), (0, 4 * PAGE + 1), (4 * PAGE, 1), (2**62, 2**62)])
+def test_read_in_order_refuses_ranges_outside(
+    make: Callable[[Path], Any], words: tuple[Path, list[int]], wrong: tuple[int, int]
+) -> None:
+    mapping = make(words[0])
+    os.truncate(words[0], 0)  # nothing is read where one range is wrong
+    with pytest.raises(ValueError, match="outside"):
+        mapping.read_in_order((0, 8), wrong)
+    for no_range in (5, "ab", None, (0, "8"), ("0", 8)):
+        with pytest.raises(TypeError):
+            mapping.read_in_order((0, 8), no_range)
+
+
+ORDERED = """
+import os, struct, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+far = os.fstat(fd).st_size - 8
+print("ready", flush=True)
+number = 0
+while True:
+    number += 1
+    os.pwrite(fd, struct.pack("=q", number), 0)
+    os.pwrite(fd, struct.pack("=q", number), far)
+"""
+
+
+def test_read_in_order_reads_a_later_range_later(make: Callable[[Path], Any], tmp_path: Path) -> None:
+    """A writer counts at the beginning and then at the end: who reads the end first sees no less at the beginning."""
+    path = tmp_path / "counting"
+    path.write_bytes(bytes(4 * PAGE))
+    mapping = make(path)
+    far = (4 * PAGE - 8, 8)
+    with subprocess.Popen([sys.executable, "-c", ORDERED, str(path)], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            seen = 0
+            while seen < 20_000:
+                before, begin, after = (
+                    int.from_bytes(part, sys.byteorder) for part in mapping.read_in_order(far, (0, 8), far)
+                )
+                assert before <= begin <= after + 1
+                seen = begin
+        finally:
+            child.kill()
+
+
 def test_a_size_that_is_no_multiple_of_a_word(make: Callable[[Path], Any], tmp_path: Path) -> None:
     path = tmp_path / "odd"
     path.write_bytes(b"abcdefghijk")
@@ -130,6 +186,8 @@ def test_a_closed_mapping_refuses_to_read(make: Callable[[Path], Any], words: tu
     with pytest.raises(ValueError, match="closed"):
         mapping.read(0, 8)
     with pytest.raises(ValueError, match="closed"):
+        mapping.read_in_order((0, 8), (8, 8))
+    with pytest.raises(ValueError, match="closed"):
         mapping.gather(array("i", [0]), array("q", [0]))
 
 
@@ -176,6 +234,10 @@ def test_truncation_is_an_error_and_no_crash(
                 mapping.read(0, 2 * PAGE)
             with pytest.raises(OSError, match="truncated"):
                 mapping.gather(array("i", [0, 3 * PAGE]), array("q", [0, 0]))
+            for ranges in ([(0, 8), (2 * PAGE, 8), (0, 8)], [(0, 8), (8, 8), (PAGE, 1)]):
+                with pytest.raises(OSError, match="truncated"):
+                    mapping.read_in_order(*ranges)
+            assert mapping.read_in_order((0, 8), (PAGE - 8, 8)) == (mapping.read(0, 8), mapping.read(PAGE - 8, 8))
             assert mapping.read(0, 8) == struct.pack("=q", values[0])
         assert faulthandler.is_enabled() == enabled
     finally:
@@ -225,6 +287,8 @@ def test_truncation_with_sigbus_blocked(make: Callable[[Path], Any], words: tupl
     try:
         with pytest.raises(OSError, match="truncated"):
             mapping.read(PAGE, 8)
+        with pytest.raises(OSError, match="truncated"):
+            mapping.read_in_order((0, 8), (PAGE, 8))
         assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before | {signal.SIGBUS, signal.SIGUSR2}
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -250,6 +314,8 @@ def test_truncation_while_a_long_read_runs(mapping_type: Any, tmp_path: Path) ->
         whole = lost = 0
         while whole + lost < 60:
             try:
+                first, second = mapping.read_in_order((0, PAGE), (0, size))
+                assert (len(first), len(second)) == (PAGE, size)
                 assert len(mapping.read(0, size)) == size
                 whole += 1
             except OSError:
@@ -314,7 +380,11 @@ if handler == "faulthandler":
 fd = os.open(path, os.O_RDWR)
 big = Mapping(fd, os.fstat(fd).st_size)
 other = mmap.mmap(fd, mmap.PAGESIZE * 8)
-threading.Thread(target=lambda: [big.read(0, big.size - 8 * mmap.PAGESIZE) for _ in iter(int, 1)], daemon=True).start()
+
+rest = big.size - 8 * mmap.PAGESIZE
+calls = {"read": lambda: big.read(0, rest), "read_in_order": lambda: big.read_in_order((0, rest), (0, rest))}
+read = calls[sys.argv[3]]
+threading.Thread(target=lambda: [read() for _ in iter(int, 1)], daemon=True).start()
 for _ in range(200):
     try:
         big.read(big.size - 8, 8)
@@ -327,17 +397,51 @@ print("unreachable", flush=True)
 """
 
 
+@pytest.mark.parametrize("call", ["read", "read_in_order"])
 @pytest.mark.parametrize("handler", ["default", "faulthandler"])
-def test_a_fault_that_is_not_ours_goes_to_whom_it_belongs(tmp_path: Path, handler: str) -> None:
+def test_a_fault_that_is_not_ours_goes_to_whom_it_belongs(tmp_path: Path, handler: str, call: str) -> None:
     extension()
     path = tmp_path / "big"
     path.write_bytes(bytes(8 << 20))
     done = subprocess.run(
-        [sys.executable, "-c", FOREIGN_FAULT, str(path), handler], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", FOREIGN_FAULT, str(path), handler, call], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == -signal.SIGBUS, done
     assert done.stdout == "touching\n"
     assert ("Fatal Python error: Bus error" in done.stderr) == (handler == "faulthandler")
+
+
+HANDLERS = """
+import os, sys
+from vmscope.native._native import Mapping
+def caught():
+    for line in open("/proc/self/status"):
+        if line.startswith("SigCgt:"):
+            return line.split()[1]
+fd = os.open(sys.argv[1], os.O_RDWR)
+mapping = Mapping(fd, os.fstat(fd).st_size)
+before = caught()
+mapping.read_in_order((0, 8), (4096, 8))
+print(caught() == before)
+os.ftruncate(fd, 4096)
+for ranges in ([(0, 8), (4096, 8)], [(4096, 8), (0, 8)]):
+    try:
+        mapping.read_in_order(*ranges)
+    except OSError:
+        print(caught() == before)
+try:
+    mapping.read_in_order((0, 8), (8192, 8))
+except ValueError:
+    print(caught() == before)
+"""
+
+
+def test_no_handler_is_left_behind(tmp_path: Path) -> None:
+    extension()
+    path = tmp_path / "two"
+    path.write_bytes(bytes(8192))
+    done = subprocess.run([sys.executable, "-c", HANDLERS, str(path)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n" * 4, "")
 
 
 SENT_SIGNAL = """
@@ -350,7 +454,7 @@ signal.signal(signal.SIGBUS, lambda *_: seen.append(1))
 stop = threading.Event()
 def read():
     while not stop.is_set():
-        mapping.read(0, mapping.size)
+        mapping.read_in_order((0, mapping.size), (0, 8), (0, mapping.size))
 thread = threading.Thread(target=read)
 thread.start()
 for wanted in range(1, 21):

@@ -229,16 +229,23 @@ def test_a_prologue_that_lies(read: Open, path: Path) -> None:
 
 
 class Counted:
-    """A mapping that counts the bytes that are read."""
+    """A mapping that counts the bytes that are read, and the calls that read them."""
 
     def __init__(self, mapping: Any) -> None:
         self._mapping = mapping
         self.size = mapping.size
-        self.count = 0
+        self.count = self.calls = 0
 
     def read(self, offset: int, length: int) -> bytes:
         self.count += length
+        self.calls += 1
         data: bytes = self._mapping.read(offset, length)
+        return data
+
+    def read_in_order(self, *ranges: tuple[int, int]) -> tuple[bytes, ...]:
+        self.count += sum(length for _, length in ranges)
+        self.calls += 1
+        data: tuple[bytes, ...] = self._mapping.read_in_order(*ranges)
         return data
 
     def gather(self, offsets: memoryview, out: memoryview) -> None:
@@ -268,6 +275,55 @@ def test_no_more_is_copied_than_there_is(read: Open, path: Path, used: int, coun
     for _ in range(4):
         assert reader.values() == values
     assert mapping.count <= 4 << 20
+
+
+CLOCKED: dict[str, int | str] = {"vmscope.version": "1", "sun.os.hrt.ticks": 4, "text": "quiet", "n": 7}
+
+
+@pytest.mark.parametrize("values", [CLOCKED, {"sun.os.hrt.ticks": 4, "n": 7}])
+def test_the_first_values_take_one_call_where_the_region_was_looked_at(
+    read: Open, path: Path, values: dict[str, int | str]
+) -> None:
+    """Each call has a guard: the listing of VMs looks at what each is, and its user then reads the values."""
+    path.write_bytes(region(values))
+    reader = read(path)
+    mapping = counted(reader)
+    assert reader.some(("n",)) == {"n": 7}
+    assert mapping.calls == 2
+    assert reader.values() == values
+    assert mapping.calls == 3
+
+
+def test_what_was_seen_of_a_region_does_not_hide_what_has_come_since(read: Open, path: Path) -> None:
+    """Between the look at what a VM is and the first values it adds entries, or begins to replace texts."""
+    writer = Writer(path)
+    for name, value in CLOCKED.items():
+        texts = isinstance(value, str) and encode.entry(name, units=5, variability=1, value=value.encode())
+        writer.add(texts or number(name, int(value)))
+    reader = read(path)
+    assert reader.some(("n",)) == {"n": 7}
+    writer.add(number("more", 8))
+    assert reader.values() == {**CLOCKED, "more": 8}
+    assert reader.some(("more",)) == {"more": 8}
+    assert reader.values() == {**CLOCKED, "more": 8}
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_texts_that_are_being_replaced_at_the_first_read(
+    read: Open, path: Path, monkeypatch: pytest.MonkeyPatch, seen: bool
+) -> None:
+    """An odd clock says so, whether the region was looked at before or not."""
+    monkeypatch.setattr(snapshot, "_TEXT_PAUSES", (0.0,))
+    path.write_bytes(region(CLOCKED))
+    reader = read(path)
+    clock = next(row[7] for row in read(path).structure().rows if row[1] == "sun.os.hrt.ticks")
+    if seen:
+        reader.some(("n",))
+    rewrite(path, clock, struct.pack("=q", 5))
+    assert reader.values()["text"] == "quiet"
+    assert not reader.whole
+    rewrite(path, clock, struct.pack("=q", 6))
+    assert reader.snapshot().whole
 
 
 def test_a_large_region_is_copied_twice_at_most(read: Open, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

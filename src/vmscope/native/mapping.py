@@ -48,8 +48,7 @@ class Mapping:
         return self._fd < 0
 
     def read(self, offset: int, length: int) -> bytes:
-        if offset < 0 or length < 0 or offset > self.size or length > self.size - offset:
-            raise ValueError(f"{length} bytes at {offset} lie outside a mapping of {self.size}")
+        self._check(offset, length)
         if self._fd < 0:
             raise ValueError("the mapping is closed")
         parts = []
@@ -61,6 +60,15 @@ class Mapping:
             offset += len(part)
             length -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def read_in_order(self, *ranges: tuple[int, int]) -> tuple[bytes, ...]:
+        for offset, length in ranges:
+            self._check(offset, length)
+        return tuple([self.read(offset, length) for offset, length in ranges])
+
+    def _check(self, offset: int, length: int) -> None:
+        if offset < 0 or length < 0 or offset > self.size or length > self.size - offset:
+            raise ValueError(f"{length} bytes at {offset} lie outside a mapping of {self.size}")
 
     def gather(self, offsets: Buffer, out: Buffer) -> None:
         wanted = memoryview(offsets)

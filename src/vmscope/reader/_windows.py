@@ -31,8 +31,7 @@ class View(Mapping):
         return self._view is None
 
     def read(self, offset: int, length: int) -> bytes:
-        if offset < 0 or length < 0 or offset > self.size or length > self.size - offset:
-            raise ValueError(f"{length} bytes at {offset} lie outside a mapping of {self.size}")
+        self._check(offset, length)
         if self._view is None:
             raise ValueError("the mapping is closed")
         return bytes(self._view[offset : offset + length])

@@ -24,8 +24,7 @@ class OwnMemory(mapping.Mapping):
         self.size = len(mirror.image)
 
     def read(self, offset: int, length: int) -> bytes:
-        if offset < 0 or length < 0 or offset > self.size or length > self.size - offset:
-            raise ValueError(f"{length} bytes at {offset} lie outside a region of {self.size}")
+        self._check(offset, length)
         self._mirror.refresh()
         return bytes(self._mirror.image[offset : offset + length])
 

@@ -61,6 +61,21 @@ class Snapshot:
         self.accessible = structure.prologue.accessible != 0
 
 
+class Sighting:
+    """A region as a first copy showed it: the prologue, raw and read, where its entries end, and where its clock is.
+
+    It holds as long as the raw prologue stays the same.
+    """
+
+    __slots__ = ("clock", "end", "head", "raw")
+
+    def __init__(self, raw: bytes, head: Prologue, end: int, clock: int) -> None:
+        self.raw = raw
+        self.head = head
+        self.end = end
+        self.clock = clock
+
+
 class Reader:
     """Reads one mapped region, again and again.
 
@@ -68,7 +83,7 @@ class Reader:
     another process's region by now, and ReadTimeout when it takes longer than PATIENCE.
     """
 
-    __slots__ = ("_born", "_due", "_looks", "_path", "_pid", "_structure", "mapping", "whole")
+    __slots__ = ("_born", "_due", "_looks", "_path", "_pid", "_seen", "_structure", "mapping", "whole")
 
     def __init__(self, mapping: native.Mapping, path: str, pid: int | None = None) -> None:
         self.mapping = mapping
@@ -76,6 +91,7 @@ class Reader:
         self._pid = pid
         self._structure: Structure | None = None
         self._looks = 2
+        self._seen: Sighting | None = None
         self._due = 0.0
         self.whole = True
         self._born: tuple[object, object] = (0, 0)
@@ -106,26 +122,33 @@ class Reader:
 
     def _look(self) -> dict[str, int | str] | None:
         """The values straight from one copy, without a structure; None where that copy may not be all."""
+        seen = self._seen or self._sighting()
+        self._seen = None
+        if seen is None:
+            return None
+        head, size, clock = seen.head, (0, PROLOGUE_SIZE), (seen.clock, 8)
+        first, before, data, after, last = self._read_in_order(size, clock, (0, seen.end), clock, size)
+        if first != seen.raw or last != first or data[-ZERO_LENGTH:] != bytes(ZERO_LENGTH):
+            return None  # it has changed, or the entries go on behind the used part
+        if seen.clock and (_odd(before, head.big) or after != before):
+            return None
+        try:
+            values = native.read(data, head.entry_offset, head.big)
+        except FormatError:
+            return None
+        if len(values) < head.num_entries:
+            return None
+        self._seen = seen
+        self._born = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
+        return values
+
+    def _sighting(self) -> Sighting | None:
         raw = self._head()
         head = self._prologue(raw)
         if head.major != 2 or not PROLOGUE_SIZE <= head.used <= self._whole(head) - ZERO_LENGTH:
             return None
         data = self._used(head)
-        if data[-ZERO_LENGTH:] != bytes(ZERO_LENGTH):  # the entries go on behind the used part
-            return None
-        if clock := _clock_of(data, head.big):
-            before = self._read(clock, 8)
-            data = self._read(0, len(data))
-            if _odd(before, head.big) or self._read(clock, 8) != before:
-                return None
-        try:
-            values = native.read(data, head.entry_offset, head.big)
-        except FormatError:
-            return None
-        if len(values) < head.num_entries or self._head() != raw:
-            return None
-        self._born = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
-        return values
+        return Sighting(raw, head, len(data), _clock_of(data, head.big))
 
     def some(self, names: tuple[str, ...], *, sound: bool = False) -> dict[str, int | str]:
         """The values of these counters, as far as they are there, read now; much less work than all of them.
@@ -133,11 +156,14 @@ class Reader:
         Of a region's FIRST bytes only: those that say what a VM is stand there, whatever its program adds. With
         `sound` of all of it, and only of one that is not damaged anywhere.
         """
-        head = self.prologue()
+        raw = self._head()
+        head = self._prologue(raw)
         first = FIRST_1 if head.major == 1 else FIRST
         end = min(head.used if PROLOGUE_SIZE <= head.used < first else first, self._whole(head))
         try:
             data = self._sound(head) if sound else self._read(0, end)
+            if self._looks and end == head.used <= self._whole(head) - ZERO_LENGTH and head.major == 2:
+                self._seen = Sighting(raw, head, end + ZERO_LENGTH, _clock_of(data, head.big))
             if head.major == 1:
                 from vmscope.wire import version1
 
@@ -337,6 +363,12 @@ class Reader:
     def _read(self, offset: int, length: int) -> bytes:
         try:
             return self.mapping.read(offset, length)
+        except OSError:
+            raise self._stale("was truncated") from None
+
+    def _read_in_order(self, *ranges: tuple[int, int]) -> tuple[bytes, ...]:
+        try:
+            return self.mapping.read_in_order(*ranges)
         except OSError:
             raise self._stale("was truncated") from None
 
