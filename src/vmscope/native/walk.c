@@ -4,6 +4,12 @@
 
 #define HEADER_SIZE 20
 
+/* The type codes that there are, as bits: all lie between '@' and '`'. */
+#define TYPE_BIT(code) (UINT32_C(1) << ((code) & 31))
+#define TYPES                                                                                                    \
+    (TYPE_BIT('B') | TYPE_BIT('Z') | TYPE_BIT('J') | TYPE_BIT('I') | TYPE_BIT('S') | TYPE_BIT('C') | TYPE_BIT('D') \
+     | TYPE_BIT('F') | TYPE_BIT('V') | TYPE_BIT('L') | TYPE_BIT('['))
+
 static int32_t
 load32(const Walk *walk, int64_t offset)
 {
@@ -43,7 +49,8 @@ walk_init(Walk *walk, const unsigned char *data, size_t size, int64_t offset, bo
     };
 }
 
-static WalkStatus
+/* Not inlined: most walks fail nowhere, and its many calls would fill walk_next with what they store. */
+static __attribute__((noinline, cold)) WalkStatus
 fail(Walk *walk, WalkStatus status, int64_t value, int64_t offset)
 {
     walk->error_value = value;
@@ -144,7 +151,7 @@ walk_next(Walk *walk, WalkEntry *entry)
     int32_t room = (int32_t)((uint32_t)data_offset - (uint32_t)name_offset); /* wraps, as in Java */
     bool named = find_name(walk, start + HEADER_SIZE, room, entry);
 
-    if (data_type <= 0 || strchr("BZJISCDFVL[", data_type) == NULL) {
+    if (data_type >> 5 != 2 || (TYPES & TYPE_BIT(data_type)) == 0) {
         return fail(walk, WALK_TYPE, data_type, start + 12);
     }
     if (name_offset > length) {

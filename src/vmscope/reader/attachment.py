@@ -248,9 +248,9 @@ def open_candidate(candidate: Candidate, size: int | None = None) -> Attachment:
         found = _windows.find(candidate)
         size = _size(found, path, pid, size, whole_pages=True)
         return Attachment(path, found, _windows.open_view(candidate, size), pid, pid, candidate.user)
-    fd = open_secure(path, pid)
+    fd, found = open_secure(path, pid)
     try:
-        found, size = _checked(fd, path, pid, size, whole_pages=True)
+        size = _size(found, path, pid, size, whole_pages=True)
         return Attachment(path, found, _map(fd, size, path, pid), pid, candidate.nspid, candidate.user)
     finally:
         os.close(fd)
@@ -263,14 +263,15 @@ def open_saved(path: str, size: int | None = None) -> Attachment:
     except OSError as error:
         raise _refused(error, path, None) from None
     try:
-        found, size = _checked(fd, path, None, size, whole_pages=False)
+        found = _stat(fd, path, None)
+        size = _size(found, path, None, size, whole_pages=False)
         return Attachment(path, found, _map(fd, size, path, None), None, None, "")
     finally:
         os.close(fd)
 
 
-def open_secure(path: str, pid: int) -> int:
-    """A descriptor of a file in a secure directory; no symlink is followed. Errors as `open_candidate`."""
+def open_secure(path: str, pid: int) -> tuple[int, os.stat_result]:
+    """Descriptor and stat of a file in a secure directory; no symlink is followed. Errors as `open_candidate`."""
     directory, _, name = path.rpartition("/")
     try:
         parent = place.open_folder(directory)
@@ -289,7 +290,11 @@ def open_secure(path: str, pid: int) -> int:
         raise _refused(error, path, pid) from None
     finally:
         os.close(parent)
-    found = os.fstat(fd)
+    try:
+        found = _stat(fd, path, pid)
+    except RegionSizeError:
+        os.close(fd)
+        raise
     trusted = folder.st_uid in (0, os.geteuid(), found.st_uid) or (found.st_uid == 0 and found.st_nlink == 1)
     if not trusted:
         os.close(fd)
@@ -299,7 +304,7 @@ def open_secure(path: str, pid: int) -> int:
             path=path,
             hint="a region stands in its own user's directory",
         )
-    return fd
+    return fd, found
 
 
 def _refused(error: OSError, path: str, pid: int | None) -> VMScopeError:
@@ -318,14 +323,13 @@ def _refused(error: OSError, path: str, pid: int | None) -> VMScopeError:
     return NoRegion(f"{error.strerror}: {path}", pid=pid, path=path, hint="a region is a regular file")
 
 
-def _checked(fd: int, path: str, pid: int | None, size: int | None, *, whole_pages: bool) -> tuple[os.stat_result, int]:
+def _stat(fd: int, path: str, pid: int | None) -> os.stat_result:
     try:
-        found = os.fstat(fd)
+        return os.fstat(fd)
     except OSError as error:
         raise RegionSizeError(
             f"Could not determine PerfMemory size: {path}: {error.strerror}", pid=pid, path=path
         ) from None
-    return found, _size(found, path, pid, size, whole_pages=whole_pages)
 
 
 def _size(found: os.stat_result, path: str, pid: int | None, size: int | None, *, whole_pages: bool) -> int:

@@ -130,13 +130,13 @@ class Reader:
         first, before, data, after, last = self._read_in_order(size, clock, (0, seen.end), clock, size)
         if first != seen.raw or last != first or data[-ZERO_LENGTH:] != bytes(ZERO_LENGTH):
             return None  # it has changed, or the entries go on behind the used part
-        if seen.clock and (_odd(before, head.big) or after != before):
-            return None
         try:
             values = native.read(data, head.entry_offset, head.big)
         except FormatError:
             return None
         if len(values) < head.num_entries:
+            return None
+        if seen.clock and OURS in values and (_odd(before, head.big) or after != before):
             return None
         self._seen = seen
         self._born = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
@@ -393,9 +393,9 @@ class Reader:
 
 
 def _clock_of(data: bytes, big: bool) -> int:
-    """Where the clock of a vmscope's region is, in a copy of the region; 0: nowhere."""
+    """Where the clock is, in a copy of a region, whether that is a vmscope's or not; 0: nowhere."""
     start = data.find(CLOCK.encode() + b"\0") - _ENTRY_HEADER_SIZE
-    if start < PROLOGUE_SIZE or OURS.encode() + b"\0" not in data:
+    if start < PROLOGUE_SIZE:
         return 0
     offset = start + int.from_bytes(data[start + 16 : start + 20], "big" if big else "little")
     return offset if offset % 8 == 0 and offset + 8 <= len(data) else 0
