@@ -312,6 +312,24 @@ def test_what_was_seen_of_a_region_does_not_hide_what_has_come_since(read: Open,
 
 
 @pytest.mark.parametrize("seen", [True, False])
+def test_a_first_read_during_which_the_region_is_made_anew(read: Open, path: Path, seen: bool) -> None:
+    """It does not count: the prologue is read before the entries and after them."""
+
+    class Changing(Counted):
+        def read_in_order(self, *ranges: tuple[int, int]) -> tuple[bytes, ...]:
+            before = super().read_in_order(*ranges[:-1])
+            rewrite(path, 0, region({"n": 9}, stamp=9))
+            return before + super().read_in_order(ranges[-1])
+
+    path.write_bytes(region({"n": 7}, stamp=5))
+    reader = read(path)
+    reader.mapping = Changing(reader.mapping)  # type: ignore[assignment]
+    if seen:
+        assert reader.some(("n",)) == {"n": 7}
+    assert reader.values() == {"n": 9}
+
+
+@pytest.mark.parametrize("seen", [True, False])
 def test_texts_that_are_being_replaced_at_the_first_read(
     read: Open, path: Path, monkeypatch: pytest.MonkeyPatch, seen: bool
 ) -> None:
