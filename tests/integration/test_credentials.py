@@ -424,7 +424,7 @@ def test_what_the_tool_says(private_user: User, start_python: StartPython) -> No
     path_of(child.pid).chmod(0o600)
     code = f"from vmscope.cli import main\nraise SystemExit(main(['cmd', '{child.pid}', 'VM.version']))"
     run = subprocess.run(
-        python_command(code, user=private_user, preload=["vmscope.cli.cmd", "vmscope.attach.client"]),
+        python_command(code, user=private_user, preload=["vmscope.cli.cmd", "vmscope.mounts", "vmscope.native"]),
         capture_output=True,
         text=True,
         timeout=PATIENCE,
