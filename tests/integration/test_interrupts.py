@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("implementation")
 PROGRAM = """
 import gc
 HOME = os.path.dirname(vmscope.__file__) + "/"
-SPARED = HOME + "native/" if native.IMPLEMENTATION == "python" else "none"
+SPARED = (HOME + "native/", HOME + "mounts.py") if native.IMPLEMENTATION == "python" else "none"
 STEP = int(os.environ.get("VMSCOPE_INTERRUPT_STEP", "6"))
 FIRST = os.getpid() % STEP  # so that every one has its turn, over some runs
 counter = vmscope.counter("test.count")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -37,8 +38,15 @@ def names(cell: str) -> list[str]:
 def printed(*arguments: str) -> str:
     for name in MODULES.split():
         pytest.importorskip(name, reason="a module that an instrument attaches to")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("VMSCOPE")}
     run = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")
     return run.stdout

@@ -57,13 +57,13 @@ def open_directory(uid: int | None = None, tmp: str = "/tmp") -> Directory:
     try:
         with native.Descriptor(os.open, tmp, _PLACE) as top:
             try:
-                descriptor = native.Descriptor(_enter, top, name)
+                descriptor = _enter(top, name)
             except FileNotFoundError:
                 try:
                     os.mkdir(name, 0o755, dir_fd=top)
                 except FileExistsError:  # another VM of this user was faster
                     pass
-                descriptor = native.Descriptor(_enter, top, name)
+                descriptor = _enter(top, name)
         directory = Directory(descriptor, path, user)
     except OSError as error:
         raise _refusal(error, path, tmp) from error
@@ -75,22 +75,22 @@ def open_directory(uid: int | None = None, tmp: str = "/tmp") -> Directory:
     return directory
 
 
-def enter(path: str) -> int:
-    """A descriptor of a region directory as it stands. OSError: EXDEV where what is mounted there may never answer."""
+def enter(path: str) -> native.Descriptor:
+    """That of a region directory as it stands. OSError: EXDEV where what is mounted there may never answer."""
     tmp, _, name = path.rpartition("/")
     with native.Descriptor(os.open, tmp, _PLACE) as top:
         return _enter(top, name)
 
 
-def _enter(top: int, name: str) -> int:
+def _enter(top: int, name: str) -> native.Descriptor:
     try:
-        return native.open_beneath(top, name, _OPEN)
+        return native.Descriptor(native.open_beneath, top, name, _OPEN)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
     from vmscope.mounts import open_mounted
 
-    return open_mounted(top, name, _OPEN)
+    return native.Descriptor(open_mounted, top, name, _OPEN)
 
 
 def user_name(uid: int) -> str:

@@ -86,7 +86,7 @@ class RegionFile:
             return
         try:
             head, _, name = self.path.rpartition("/")
-            with native.Descriptor(_directory.enter, head) as directory_fd:
+            with _directory.enter(head) as directory_fd:
                 _unlink(directory_fd, name, identity)
         except (FileNotFoundError, NotADirectoryError):
             pass  # a cleaner of /tmp was here before
