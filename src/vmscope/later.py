@@ -28,6 +28,7 @@ _threshold = 0  # the program's own, where native.NO_COLLECTION stands in its pl
 _visits = 0  # calls under way for which it does
 _visiting = _thread.allocate_lock()
 _ours: set[int] = set()  # the threads that make them
+_exiting = 0  # the thread on which the process ends, in code of ours
 _PATH_FINDER = sys.modules["_frozen_importlib_external"].PathFinder
 _forks: list[list[Callable[[], object]]] = []  # forks that wait for our threads: hooks that were registered meanwhile
 _register: Callable[..., object]  # os.register_at_fork, while `_note` stands in its place
@@ -104,7 +105,9 @@ def in_child(start: Callable[[], object]) -> None:
 
 
 def _exit() -> None:
-    """What follows is ours: no counter or tool is told of it."""
+    """What follows is ours: no counter or tool is told of it, but for what agents run (ProgramsCode)."""
+    global _exiting
+    _exiting = _thread.get_ident()
     native.leave_programs_code()
     try:
         cancel(wait=False)  # on a busy machine even a thread that ends at once takes its time
@@ -112,6 +115,7 @@ def _exit() -> None:
             end()
     finally:
         native.enter_programs_code()
+        _exiting = 0
 
 
 def _run() -> None:
@@ -145,21 +149,29 @@ class _Finder:
 
 
 class ProgramsCode:
-    """A context, around code on a thread of ours that is not ours: it finds modules as the program does, and the
-    program's tools are told of it."""
+    """A context, around code that is not ours on a thread of ours, or at the end of the process: it finds modules as
+    the program does, and the program's tools are told of it."""
 
-    __slots__ = ("_was_ours",)
+    __slots__ = ("_exits", "_was_ours")
 
     def __enter__(self) -> None:
-        self._was_ours = _thread.get_ident() in _ours
-        if self._was_ours:
-            _ours.discard(_thread.get_ident())
+        global _exiting
+        own = _thread.get_ident()
+        self._was_ours, self._exits = own in _ours, own == _exiting
+        _ours.discard(own)
+        if self._exits:
+            _exiting = 0  # one within this one changes nothing
+        if self._was_ours or self._exits:
             native.enter_programs_code()
 
     def __exit__(self, *_: object) -> None:
-        if self._was_ours:
+        global _exiting
+        if self._was_ours or self._exits:
             native.leave_programs_code()
+        if self._was_ours:
             _ours.add(_thread.get_ident())
+        if self._exits:
+            _exiting = _thread.get_ident()
 
 
 def without_collection(callback: Callable[[], object]) -> object:

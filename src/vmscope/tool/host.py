@@ -108,7 +108,8 @@ class Host:
             raise ValueError(f"a VM does not go from {self.phase.name} to {phase.name}")
         if phase == Phase.DEAD and self.phase == Phase.LIVE:
             try:
-                self.post(Event.VM_DEATH)
+                with later.ProgramsCode():
+                    self.post(Event.VM_DEATH)
             except KeyboardInterrupt:
                 pass  # as in `end_of_main`
         late = self.phase == Phase.PRIMORDIAL and phase == Phase.LIVE
