@@ -341,7 +341,7 @@ def main(form: str, jcmd: str = "", library: str = "") -> int:
     os.mkdir(CWD)
     os.mkdir(HOME)
     if library:
-        library = f"{CWD}/libagent.so"
+        library = f"{NAMED}4"
         Path(library).write_bytes(content)
     try:
         watch = Watch()
