@@ -24,7 +24,7 @@ class Order:
         self.lines, self.next = lines, None
 kept = [[number, str(number)] for number in range(50_000)], [Order([each]) for each in range(20_000)]
 """
-WALK_LIMITS = {"IterateThroughHeap": 8.0, "FollowReferences": 5.0}
+WALK_LIMIT = 5.0
 TIMED = ("GetPhase", "Allocate and Deallocate", "SetEnvironmentLocalStorage")
 
 
@@ -94,7 +94,7 @@ def walks(library: str, rounds: int) -> Iterator[Figure]:
             for name, value in zip(names, seconds, strict=True):
                 found[whose, name].values.append(float(value))
     for name in names:
-        yield Figure(f"{name}, an object, to a JVM's", found["here", name], found["in a JVM", name], WALK_LIMITS[name])
+        yield Figure(f"{name}, an object, to a JVM's", found["here", name], found["in a JVM", name], WALK_LIMIT)
 
 
 def loaded(library: str, rounds: int) -> Iterator[Figure]:
