@@ -1,4 +1,4 @@
-"""The Python twin of handlers.c."""
+"""The Python twin of handlers.c, and what a co_exceptiontable says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ __all__ = ["handling_frame"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
 
@@ -20,7 +21,11 @@ def handling_frame(frame: FrameType, offset: int, folder: str, /) -> tuple[Frame
 
 
 def has_handler(table: bytes, offset: int) -> bool:
-    """By its entries: groups of four numbers, six bits a byte, the highest first."""
+    return any(start <= offset < end for start, end, _ in entries(table))
+
+
+def entries(table: bytes) -> Iterator[tuple[int, int, int]]:
+    """The entries of a co_exceptiontable: groups of four numbers, six bits a byte, the highest first."""
     numbers: list[int] = []
     value = 0
     for byte in table:
@@ -28,5 +33,5 @@ def has_handler(table: bytes, offset: int) -> bool:
         if not byte & 0x40:
             numbers.append(value)
             value = 0
-    starts, lengths = numbers[::4], numbers[1::4]
-    return any(start * 2 <= offset < (start + length) * 2 for start, length in zip(starts, lengths, strict=True))
+    for start, length, target, _ in zip(*[iter(numbers)] * 4, strict=True):
+        yield start * 2, (start + length) * 2, target * 2

@@ -12,12 +12,9 @@ from opcode import opmap
 from types import CodeType, FrameType, ModuleType
 
 from vmscope.native import handling_frame, variable
+from vmscope.native.handlers import entries
 from vmscope.tool.anatomy import derives
 from vmscope.tool.frames import OWN, is_own
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KEPT = 512  # code objects whose handlers are remembered
 STEPS = 200  # handlers looked at in one frame, instructions of one handler
@@ -207,16 +204,3 @@ def matches(error: BaseException, kinds: object) -> bool:
     if isinstance(kinds, tuple):
         return any(matches(error, kind) for kind in kinds)
     return isinstance(kinds, type) and derives(type(error), kinds)
-
-
-def entries(table: bytes) -> Iterator[tuple[int, int, int]]:
-    """The entries of a co_exceptiontable: groups of four numbers, six bits a byte, the highest first."""
-    numbers: list[int] = []
-    value = 0
-    for byte in table:
-        value = value << 6 | byte & 0x3F
-        if not byte & 0x40:
-            numbers.append(value)
-            value = 0
-    for start, length, target, _ in zip(*[iter(numbers)] * 4, strict=True):
-        yield start * 2, (start + length) * 2, target * 2
