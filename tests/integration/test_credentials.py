@@ -192,12 +192,18 @@ registry.register(registry.Command("Test.walk", "Has no end.", walk))
 """
 
 
+# Asks for it: what the first step says, then what the next ones do.
+WALK_CLIENT = (
+    CLIENT.replace("VM.ver", "Test.")
+    .replace("sion", "walk")
+    .replace("recv(1000)", "recv(8), flush=True)\n    print(client.recv(1000)")
+)
+
+
 def test_privileges_that_come_between_two_steps(private_user: User, start_python: StartPython) -> None:
     """What the command has begun is cleaned up."""
     child = target(start_python, STEPS + become(private_user))
-    code = CLIENT.replace("VM.ver", "Test.").replace("sion", "walk")
-    code = code.replace("recv(1000)", "recv(8), flush=True)\n    print(client.recv(1000)")
-    with Child(python_command(f"{PRELOAD}{become(private_user)}{code}", str(child.pid))) as asking:
+    with Child(python_command(f"{PRELOAD}{become(private_user)}{WALK_CLIENT}", str(child.pid))) as asking:
         asking.read_until(b"ready\n")
         assert said(asking) == r"b'0\nbegun\n'"
         assert child.ask("prctl(DUMPABLE, 0)") == "0"
@@ -295,9 +301,7 @@ def test_rights_that_the_main_thread_has_no_longer_are_for_nobody(what: str, sta
 
 def test_rights_that_the_main_thread_drops_between_two_steps(start_python: StartPython) -> None:
     child = target(start_python, STEPS + DROP)
-    code = CLIENT.replace("VM.ver", "Test.").replace("sion", "walk")
-    code = code.replace("recv(1000)", "recv(8), flush=True)\n    print(client.recv(1000)")
-    with Child(python_command(f"{PRELOAD}{code}", str(child.pid))) as asking:
+    with Child(python_command(f"{PRELOAD}{WALK_CLIENT}", str(child.pid))) as asking:
         asking.read_until(b"ready\n")
         assert said(asking) == r"b'0\nbegun\n'"
         assert child.ask("gain_nothing_by_exec()") == "None"
