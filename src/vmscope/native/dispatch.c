@@ -6,6 +6,7 @@
  * Which thread this is stands in a seat: the Thread object of the thread state that called last on this OS thread. It
  * is borrowed; the thread state's own storage has the reference, and empties the seat before it gives that up. */
 #include "dispatch.h"
+#include "attributes.h"
 
 #include <structmember.h>
 
@@ -202,7 +203,7 @@ leave_thread(PyObject *module, PyObject *const *args, Py_ssize_t count)
     }
     PyThreadState *state = PyThreadState_Get();
     PyThreadState_EnterTracing(state);
-    PyObject *ended = PyObject_CallMethod(args[0], "end", NULL);
+    PyObject *ended = vmscope_call_method(args[0], "end", NULL);
     PyThreadState_LeaveTracing(state);
     if (seat.thread == args[0]) {
         seat.thread = NULL;
@@ -257,7 +258,7 @@ callback_failed(Relay *self, Listener *listener, PyObject **interrupt)
         else {
             listener->failing = 1;
             told = Py_NewRef(error);
-            PyObject *done = PyObject_CallMethod(listener->environment, "failed", "OO", self->event, error);
+            PyObject *done = vmscope_call_method(listener->environment, "failed", "(OO)", self->event, error);
             Py_XDECREF(done);
         }
         Py_DECREF(error);
@@ -270,8 +271,8 @@ static __attribute__((cold)) void
 callback_recovered(Relay *self, Listener *listener)
 {
     listener->failing = 0;
-    PyObject *failures = PyObject_GetAttrString(listener->environment, "failures");
-    PyObject *count = failures == NULL ? NULL : PyObject_CallMethod(failures, "pop", "OO", self->event, Py_None);
+    PyObject *failures = vmscope_attribute(listener->environment, "failures");
+    PyObject *count = failures == NULL ? NULL : vmscope_call_method(failures, "pop", "(OO)", self->event, Py_None);
     Py_XDECREF(count);
     Py_XDECREF(failures);
     if (count == NULL) {

@@ -6,6 +6,7 @@
 
 #ifdef HAS_OBJECTS
 
+#include "attributes.h"
 #include "thread.h"
 
 #include <errno.h>
@@ -68,7 +69,7 @@ find_types(Dump *dump)
     if (vmscope_dump_append(&dump->types, (PyObject *)&PyBaseObject_Type) < 0) {
         return -1;
     }
-    PyObject *subclasses = PyObject_GetAttrString((PyObject *)&PyType_Type, "__subclasses__");
+    PyObject *subclasses = vmscope_attribute((PyObject *)&PyType_Type, "__subclasses__");
     for (size_t i = 0; subclasses != NULL && i < dump->types.length; i++) {
         PyObject *found = PyObject_CallOneArg(subclasses, dump->types.items[i]);
         for (Py_ssize_t j = 0; found != NULL && j < PyList_GET_SIZE(found); j++) {

@@ -1,4 +1,5 @@
 /* The bytes of a region's prologue and of a counter's entries, as wire/layout.py has them, in this machine's byte order. */
+#include "attributes.h"
 #include "native.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ static int
 refuse_name(PyObject *name)
 {
     PyObject *errors = PyImport_ImportModule("vmscope.errors");
-    PyObject *type = errors == NULL ? NULL : PyObject_GetAttrString(errors, "CounterNameError");
+    PyObject *type = errors == NULL ? NULL : vmscope_attribute(errors, "CounterNameError");
     if (type != NULL) {
         PyErr_Format(type, "counter name %R is not printable ASCII without blanks; choose another", name);
     }

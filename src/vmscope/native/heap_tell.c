@@ -2,6 +2,7 @@
  *
  * Those in C get no Python, as in a JVM, where another thread walks; what they leave behind the pointer to a tag is the
  * object's tag from then on. Those in Python get objects for tags and places, made for the call. */
+#include "attributes.h"
 #include "heap_walk.h"
 
 #ifdef HAS_OBJECTS
@@ -24,7 +25,7 @@ look_up_tag(const HeapWalk *walk, PyObject *thing, int64_t *tag)
         return PyErr_Occurred() ? -1 : 0;
     }
     if (!PyWeakref_Check(found) || ((PyWeakReference *)found)->wr_object == thing) { /* else of one that has gone */
-        value = PyObject_GetAttrString(found, "tag");
+        value = vmscope_attribute(found, "tag");
         *tag = value == NULL ? -1 : PyLong_AsLongLong(value);
         Py_XDECREF(value);
     }
@@ -41,7 +42,7 @@ tag_of(const HeapWalk *walk, PyObject *thing, int64_t *tag)
 static int
 set_tag(const HeapWalk *walk, PyObject *thing, int64_t tag)
 {
-    PyObject *done = PyObject_CallMethod(walk->tags, "set", "OL", thing, (long long)tag);
+    PyObject *done = vmscope_call_method(walk->tags, "set", "(OL)", thing, (long long)tag);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }

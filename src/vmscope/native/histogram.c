@@ -1,6 +1,7 @@
 /* Histograms: how many values were observed up to each bound, and their sum; and timers that feed them.
  *
  * An observation is a search and two atomic additions. Nothing of it is done when the value is wrong. */
+#include "attributes.h"
 #include "thread.h"
 
 #include <math.h>
@@ -351,7 +352,7 @@ timer_call(PyObject *object, PyObject *args, PyObject *kwargs)
     if (module == NULL) {
         return NULL;
     }
-    PyObject *timed = PyObject_CallMethod(module, "timed", "OO", ((Timer *)object)->histogram, function);
+    PyObject *timed = vmscope_call_method(module, "timed", "(OO)", ((Timer *)object)->histogram, function);
     Py_DECREF(module);
     return timed;
 }

@@ -1,5 +1,6 @@
 /* Time that is spent importing: a callable that stands in for importlib's _find_and_load, which every import of a
  * module that is not loaded yet goes through, and gives on whatever that does. */
+#include "attributes.h"
 #include "thread.h"
 
 #include <stddef.h>
@@ -99,7 +100,7 @@ vmscope_is_importing(void)
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *name = PyUnicode_FromString("_frozen_importlib");
     PyObject *module = name == NULL ? NULL : PyImport_GetModule(name);
-    PyObject *locks = module == NULL ? NULL : PyObject_GetAttrString(module, "_module_locks");
+    PyObject *locks = module == NULL ? NULL : vmscope_attribute(module, "_module_locks");
     int importing = locks != NULL && PyDict_Check(locks) && PyDict_GET_SIZE(locks) > 0;
     Py_XDECREF(locks);
     Py_XDECREF(module);

@@ -4,6 +4,7 @@
  * stands a dict for each value but the last, whose dict has the children. Nothing is ever removed, so a borrowed
  * reference is good for as long as the parent lives. In front of the dicts, what was asked for lately is known by
  * its objects alone: at one place of a program the values are mostly the same objects too. */
+#include "attributes.h"
 #include "native.h"
 
 #define MAX_CHILDREN 2000 /* sets of labels of one slot that are remembered; labels.py has the same */
@@ -138,7 +139,7 @@ make(PyObject *self, Children *children, PyObject *names, PyObject *const *value
         return NULL;
     }
     int full = atomic_load(&children->count) >= MAX_CHILDREN;
-    PyObject *child = PyObject_CallMethod(self, "_child", "OO", labels, full ? Py_True : Py_False);
+    PyObject *child = vmscope_call_method(self, "_child", "(OO)", labels, full ? Py_True : Py_False);
     Py_DECREF(labels);
     if (child != NULL && !full) {
         atomic_fetch_add(&children->count, 1);

@@ -1,6 +1,7 @@
 /* The listener's object, and the thread that runs commands. */
 #define _GNU_SOURCE
 #include "listener.h"
+#include "attributes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -127,7 +128,7 @@ run(Listener *self, Connection *connection, uint64_t serial)
         PyErr_Clear(); /* a host is never troubled */
         if (progress == COMPLETE) {
             PyObject *ended = !allowed && connection->steps != NULL && PyIter_Check(connection->steps)
-                                  ? PyObject_CallMethod(connection->steps, "close", NULL)
+                                  ? vmscope_call_method(connection->steps, "close", NULL)
                                   : NULL;
             PyErr_Clear();
             Py_XDECREF(ended);

@@ -7,6 +7,7 @@
  * With the GIL held nothing here is seen half done. */
 #include "locks.h"
 
+#include "attributes.h"
 #include "dispatch.h"
 #include "thread.h"
 
@@ -488,7 +489,7 @@ rlock_recursion_count(PyObject *object, PyObject *Py_UNUSED(ignored))
 static PyObject *
 lock_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(named))
 {
-    PyObject *monitors = PyObject_GetAttrString((PyObject *)type, "monitors");
+    PyObject *monitors = vmscope_attribute((PyObject *)type, "monitors");
     if (monitors == NULL) {
         return NULL;
     }

@@ -1,4 +1,5 @@
 /* What the locks of one VM share: whom they tell, and which of them somebody has. */
+#include "attributes.h"
 #include "locks.h"
 
 #include <structmember.h>
@@ -55,8 +56,8 @@ monitors_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
     self->contended = PyUnicode_InternFromString("contended");
     self->patient = PyUnicode_InternFromString("patient");
     PyObject *threads = PyImport_ImportModule("_thread");
-    PyObject *lock = threads == NULL ? NULL : PyObject_CallMethod(threads, "allocate_lock", NULL);
-    self->judge = lock == NULL ? NULL : PyObject_GetAttrString(lock, "acquire");
+    PyObject *lock = threads == NULL ? NULL : vmscope_call_method(threads, "allocate_lock", NULL);
+    self->judge = lock == NULL ? NULL : vmscope_attribute(lock, "acquire");
     Py_XDECREF(lock);
     Py_XDECREF(threads);
     if (self->judge == NULL || self->contended == NULL || self->patient == NULL) {

@@ -1,5 +1,6 @@
 /* The program's objects, whatever their class: marks, classes, sizes, references. */
 #include "objects.h"
+#include "attributes.h"
 
 #ifdef HAS_OBJECTS
 
@@ -424,7 +425,7 @@ vmscope_each_tracked(int (*visit)(PyObject *, void *), void *context)
     Round round = {visit, context, 0};
     PyObject *gc = PyImport_ImportModule("gc");
     int collecting = PyGC_Disable(); /* a collection would run the program's finalizers */
-    PyObject *all = gc == NULL ? NULL : PyObject_CallMethod(gc, "get_objects", NULL);
+    PyObject *all = gc == NULL ? NULL : vmscope_call_method(gc, "get_objects", NULL);
     for (Py_ssize_t i = 0; all != NULL && round.status == 0 && i < PyList_GET_SIZE(all); i++) {
         round.status = round.visit(PyList_GET_ITEM(all, i), round.context);
     }
@@ -442,7 +443,7 @@ int
 vmscope_has_frozen(void)
 {
     PyObject *gc = PyImport_ImportModule("gc");
-    PyObject *count = gc == NULL ? NULL : PyObject_CallMethod(gc, "get_freeze_count", NULL);
+    PyObject *count = gc == NULL ? NULL : vmscope_call_method(gc, "get_freeze_count", NULL);
     Py_XDECREF(gc);
     int found = count == NULL ? -1 : PyObject_IsTrue(count);
     Py_XDECREF(count);

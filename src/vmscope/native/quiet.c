@@ -2,6 +2,7 @@
  * collector, or of an object that is freed, which waits for another thread, and that thread for the lock.
  *
  * In C, so that what a signal's handler raises leaves no lock taken and no thread held. */
+#include "attributes.h"
 #include "native.h"
 #ifndef Py_GIL_DISABLED
 #include "jni/interface.h"
@@ -44,7 +45,7 @@ quiet_release(PyObject *object, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_
 static PyObject *
 quiet_is_owned(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
-    return PyObject_CallMethod(((QuietLock *)object)->lock, "_is_owned", NULL);
+    return vmscope_call_method(((QuietLock *)object)->lock, "_is_owned", NULL);
 }
 
 #ifdef VMSCOPE_WITH_IS_INTERRUPTED
@@ -61,7 +62,7 @@ typedef struct {
 static Py_ssize_t
 count_taken(QuietLock *self)
 {
-    PyObject *count = PyObject_CallMethod(self->lock, "_recursion_count", NULL);
+    PyObject *count = vmscope_call_method(self->lock, "_recursion_count", NULL);
     Py_ssize_t taken = count == NULL ? -1 : PyLong_AsSsize_t(count);
     Py_XDECREF(count);
     return taken;
@@ -139,7 +140,7 @@ quiet_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
         Py_XDECREF(self);
         return NULL;
     }
-    self->lock = PyObject_CallMethod(module, "RLock", NULL);
+    self->lock = vmscope_call_method(module, "RLock", NULL);
     self->acquire = PyUnicode_InternFromString("acquire");
     self->release = PyUnicode_InternFromString("release");
     Py_DECREF(module);

@@ -3,6 +3,7 @@
  * What the kernel and malloc tell is read without the GIL; the rest in one short visit under it. While the
  * program uses no CPU there is nothing to see, and nothing is read but what a sample before had to put off. */
 #define _GNU_SOURCE
+#include "attributes.h"
 #include "probe.h"
 #include "stacks.h"
 
@@ -566,7 +567,7 @@ static PyObject *
 attribute(const char *module, const char *name)
 {
     PyObject *imported = PyImport_ImportModule(module);
-    PyObject *found = imported == NULL ? NULL : PyObject_GetAttrString(imported, name);
+    PyObject *found = imported == NULL ? NULL : vmscope_attribute(imported, name);
     Py_XDECREF(imported);
     return found;
 }

@@ -1,4 +1,5 @@
 /* scan, read, find, decode_text: a region's entries and values as Python objects. The walk itself is walk.c. */
+#include "attributes.h"
 #include "native.h"
 
 #include "walk.h"
@@ -210,7 +211,7 @@ set_error(WalkStatus status, const Walk *walk, const WalkEntry *entry)
         message = PyUnicode_FromFormat("%s: %lld (offset %lld)", what, value, offset);
     }
     if (message != NULL && (module = PyImport_ImportModule("vmscope.errors")) != NULL
-        && (type = PyObject_GetAttrString(module, errors[status].type)) != NULL
+        && (type = vmscope_attribute(module, errors[status].type)) != NULL
         && (args = PyTuple_Pack(1, message)) != NULL
         && (kwargs = Py_BuildValue("{sLsO}", "offset", offset, "entry", name)) != NULL
         && (error = PyObject_Call(type, args, kwargs)) != NULL) {

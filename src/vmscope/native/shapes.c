@@ -6,6 +6,7 @@
 
 #ifdef HAS_OBJECTS
 
+#include "attributes.h"
 #include "hprof.h"
 
 #include <stdlib.h>
@@ -292,7 +293,7 @@ traverseproc
 vmscope_python_traverse(void)
 {
     PyObject *module = PyImport_ImportModule("_frozen_importlib"); /* of Python code, and always there */
-    PyObject *type = module == NULL ? NULL : PyObject_GetAttrString(module, "ModuleSpec");
+    PyObject *type = module == NULL ? NULL : vmscope_attribute(module, "ModuleSpec");
     traverseproc found = type == NULL || !PyType_Check(type) ? NULL : ((PyTypeObject *)type)->tp_traverse;
     Py_XDECREF(type);
     Py_XDECREF(module);

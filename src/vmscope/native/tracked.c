@@ -3,6 +3,7 @@
  * gc.get_objects() also gives tuples that C code is just filling, tuple(generator) for one; that fails with a
  * SystemError in the program when anybody else holds such a tuple by the time it is done. The same holds for frozensets.
  * So they are dropped here, before another thread can run; those that are done are found through what refers to them. */
+#include "attributes.h"
 #include "native.h"
 
 /* The tracked objects of this very class; with None, all but tuples and frozensets. */
@@ -15,7 +16,7 @@ tracked_objects(PyObject *module, PyObject *kind)
         return NULL;
     }
     int collecting = PyGC_Disable(); /* a collection would run the program's finalizers */
-    PyObject *all = PyObject_CallMethod(gc, "get_objects", NULL);
+    PyObject *all = vmscope_call_method(gc, "get_objects", NULL);
     PyObject *wanted = all == NULL ? NULL : PyList_New(0);
     for (Py_ssize_t i = 0; wanted != NULL && i < PyList_GET_SIZE(all); i++) {
         PyObject *thing = PyList_GET_ITEM(all, i);

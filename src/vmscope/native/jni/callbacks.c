@@ -2,6 +2,7 @@
  *
  * The GIL is kept in those that come so often that giving it away would cost more than they do; an agent's raw monitors
  * give it away where they have to wait. In all others the agent's code runs without it, as it does in a JVM. */
+#include "../attributes.h"
 #include "interface.h"
 #include "gil.h"
 
@@ -121,7 +122,7 @@ modified(PyObject *text, PyObject **holder)
             return ascii;
         }
     }
-    *holder = PyObject_CallMethod(jni_machine, "encoded", "O", text);
+    *holder = vmscope_call_method(jni_machine, "encoded", "(O)", text);
     return *holder == NULL ? NULL : PyBytes_AsString(*holder);
 }
 
@@ -136,7 +137,7 @@ convert(Native *native, char kind, PyObject *object, PyObject *before, Value *va
         value->l = object == Py_None ? NULL : jni_method_id(object);
         return value->l == NULL && object != Py_None ? -1 : 0;
     case 'f': {
-        PyObject *id = PyObject_CallMethod(jni_machine, "field_id", "OO", before, object);
+        PyObject *id = vmscope_call_method(jni_machine, "field_id", "(OO)", before, object);
         value->l = id == NULL ? NULL : PyLong_AsVoidPtr(id);
         Py_XDECREF(id);
         return PyErr_Occurred() ? -1 : 0;
@@ -145,7 +146,7 @@ convert(Native *native, char kind, PyObject *object, PyObject *before, Value *va
         value->l = object == Py_None ? NULL : (void *)(uintptr_t)modified(object, holder);
         return PyErr_Occurred() ? -1 : 0;
     case 'n':
-        *holder = PyObject_CallMethod(jni_machine, "class_name", "O", object);
+        *holder = vmscope_call_method(jni_machine, "class_name", "(O)", object);
         value->l = *holder == NULL ? NULL : PyBytes_AsString(*holder);
         return value->l == NULL ? -1 : 0;
     case 'z':

@@ -1,4 +1,5 @@
 /* What a jvmtiEnv* points to, the checks that each of its functions begins with, and the way into Python. */
+#include "../attributes.h"
 #include "interface.h"
 #include "gil.h"
 
@@ -51,7 +52,7 @@ jni_forward(Environment *environment, int slot, int count, const Value *argument
     jni_tidy();
     PyObject *tuple = jni_arguments(count, arguments, kinds);
     PyObject *answer =
-        tuple == NULL ? NULL : PyObject_CallMethod(jni_machine, "function", "OiO", environment->environment, slot, tuple);
+        tuple == NULL ? NULL : vmscope_call_method(jni_machine, "function", "(OiO)", environment->environment, slot, tuple);
     if (answer != NULL) {
         status = PyLong_AsLong(answer);
         Py_DECREF(answer);
@@ -177,7 +178,7 @@ jni_report(const char *format, ...)
     va_start(arguments, format);
     PyObject *text = PyUnicode_FromFormatV(format, arguments);
     va_end(arguments);
-    PyObject *done = text == NULL || jni_machine == NULL ? NULL : PyObject_CallMethod(jni_machine, "report", "O", text);
+    PyObject *done = text == NULL || jni_machine == NULL ? NULL : vmscope_call_method(jni_machine, "report", "(O)", text);
     if (done == NULL) {
         jni_swallow();
     }

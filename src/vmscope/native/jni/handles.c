@@ -2,6 +2,7 @@
  * foreign or a deleted one is found out without a look into memory that might not be there.
  *
  *   bits 0-1 kind, 2-31 place, 32-47 serial of the place, 48-63 number of the thread (local ones) */
+#include "../attributes.h"
 #include "interface.h"
 
 #define MOST (UINT32_C(1) << 30)
@@ -130,7 +131,7 @@ static PyTypeObject *thread_types[2]; /* the interface's own, and what stands fo
 int
 jni_know_threads(PyObject *machine)
 {
-    PyObject *types = PyObject_GetAttrString(machine, "thread_types");
+    PyObject *types = vmscope_attribute(machine, "thread_types");
     int known = types != NULL && PyArg_ParseTuple(types, "O!O!", &PyType_Type, &thread_types[0], &PyType_Type,
                                                   &thread_types[1]); /* classes that never go */
     Py_XDECREF(types);
@@ -147,7 +148,7 @@ is_thread(PyObject *object)
 static PyObject *
 program_thread(PyObject *thread)
 {
-    PyObject *found = PyObject_CallMethod(jni_machine, "thread_object", "O", thread);
+    PyObject *found = vmscope_call_method(jni_machine, "thread_object", "(O)", thread);
     if (found == NULL) {
         jni_swallow();
         return Py_NewRef(thread);
@@ -387,7 +388,7 @@ jni_types(const void *id)
     if (method == NULL || method->types != NULL) {
         return method == NULL ? NULL : method->types;
     }
-    PyObject *given = PyObject_CallMethod(jni_machine, "jni_types", "N", PyLong_FromVoidPtr((void *)id));
+    PyObject *given = vmscope_call_method(jni_machine, "jni_types", "(N)", PyLong_FromVoidPtr((void *)id));
     const char *text = given == NULL || given == Py_None ? NULL : PyUnicode_AsUTF8(given);
     char *types = text == NULL ? NULL : strdup(text);
     if (text != NULL && types == NULL) {

@@ -1,4 +1,5 @@
 /* The JavaVM: threads attached and detached, environments given out. */
+#include "../attributes.h"
 #include "interface.h"
 #include "gil.h"
 
@@ -36,7 +37,7 @@ attached(Native *native, const AttachArguments *arguments, int daemon)
     const AttachArguments *given = arguments == NULL || !has_name(arguments->version) ? &none : arguments;
     int found;
     PyObject *group = jni_object(native, given->group, &found);
-    PyObject *done = PyObject_CallMethod(jni_machine, "attached", "yOO", given->name, group == NULL ? Py_None : group,
+    PyObject *done = vmscope_call_method(jni_machine, "attached", "(yOO)", given->name, group == NULL ? Py_None : group,
                                          daemon ? Py_True : Py_False);
     if (done == NULL) {
         PyErr_WriteUnraisable(NULL);
@@ -102,7 +103,7 @@ detach(void *Py_UNUSED(vm))
     pthread_cleanup_push(jni_stay, NULL);
     PyEval_RestoreThread(native->state);
     jni_drop_pending(native, NULL, IN_THREAD);
-    PyObject *done = PyObject_CallMethod(jni_machine, "detached", NULL);
+    PyObject *done = vmscope_call_method(jni_machine, "detached", NULL);
     if (done == NULL) {
         PyErr_WriteUnraisable(NULL);
     }
@@ -132,7 +133,7 @@ get_environment(void *Py_UNUSED(vm), void **environment, int32_t version)
     JNI_WITH_GIL
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *answer = PyObject_CallMethod(jni_machine, "get_env", "iN", version, PyLong_FromVoidPtr((void *)caller));
+    PyObject *answer = vmscope_call_method(jni_machine, "get_env", "(iN)", version, PyLong_FromVoidPtr((void *)caller));
     void *address = answer == NULL ? NULL : PyLong_AsVoidPtr(answer); /* below 0: an error of JNI's */
     Py_XDECREF(answer);
     if (PyErr_Occurred()) {

@@ -11,6 +11,7 @@
  *   bits 0-2 7, 3-31 place, 32-63 serial of the place */
 #define _GNU_SOURCE
 #include "raw_monitors.h"
+#include "../attributes.h"
 #include "gil.h"
 
 #include <errno.h>
@@ -315,7 +316,7 @@ take_interrupt(void)
     JNI_WITH_GIL
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *answer = PyObject_CallMethod(jni_machine, "take_interrupt", NULL);
+    PyObject *answer = vmscope_call_method(jni_machine, "take_interrupt", NULL);
     taken = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
     if (taken < 0) {
