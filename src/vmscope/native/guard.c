@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 VMSCOPE_THREAD_LOCAL Guard *volatile vmscope_current_guard;
 
@@ -22,7 +24,7 @@ static VMSCOPE_THREAD_LOCAL struct {
 /* Whom the faults of one signal belong to. */
 typedef struct {
     const int signum;
-    unsigned users;          /* under `lock` */
+    unsigned users;          /* under `lock`; while ours is there, more than none */
     struct sigaction before; /* constant while there are users, but for what the fatal path changes */
     struct sigaction below;  /* of one that was installed above ours: what was there before both */
     volatile sig_atomic_t overtaken; /* there was one: it takes ours for the one before it, and may call it, or put it back */
@@ -31,6 +33,22 @@ typedef struct {
 static Place places[] = {{.signum = SIGBUS}, {.signum = SIGSEGV}}; /* of GUARD_FILES the first, of GUARD_MEMORY both */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* A handler that a fault is passed on to may put back the one before it, as faulthandler does before its first word: a
+ * read that faults at that moment would end the process. And whom a fault belongs to is plain when no read begins or
+ * ends. So neither begins while the other lasts. Each waits only so long: a handler may jump away, a reader be stopped. */
+static atomic_int reads, passed;
+static VMSCOPE_THREAD_LOCAL int own_reads;
+static const struct timespec pause_time = {.tv_nsec = 50000};
+enum { PAUSES_OF_FAULT = 200, PAUSES_OF_READ = 20 };
+
+static void on_fault(int signum, siginfo_t *info, void *context);
+
+static bool
+is_ours(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
+}
 
 static bool
 is_function(const struct sigaction *action)
@@ -58,10 +76,10 @@ is_passing_to(const struct sigaction *action)
 /* Whose turn it is: a handler that passes a fault on to the one before it, or has put that back and sends the signal
  * again, is not called twice. NULL: nobody is left. */
 static struct sigaction *
-next_action(Place *place)
+next_action(Place *place, bool was_restored)
 {
     struct sigaction *first = &place->before, *second = place->overtaken ? &place->below : NULL;
-    if (place->users == 0 && second != NULL) { /* ours is called by the one above, or was put back by it */
+    if (place->users == 0 && second != NULL && !was_restored) { /* the one above calls ours, or has put it back */
         first = &place->below;
         second = &place->before;
     }
@@ -86,14 +104,48 @@ call_handler(const struct sigaction *action, int signum, siginfo_t *info, void *
     }
 }
 
+/* Until no other thread reads under a guard. */
 static void
-pass_on(Place *place, siginfo_t *info, void *context)
+wait_for_reads(void)
+{
+    atomic_store(&passed, 1);
+    for (int i = 0; i < PAUSES_OF_FAULT && atomic_load(&reads) > own_reads; i++) {
+        nanosleep(&pause_time, NULL);
+    }
+}
+
+/* Counts a read that begins: not while a fault is passed on. */
+static void
+begin_read(void)
+{
+    atomic_fetch_add(&reads, 1);
+    for (int i = 0; atomic_load(&passed); i++) {
+        if (i == PAUSES_OF_READ) {
+            atomic_store(&passed, 0); /* left by a jump */
+        } else {
+            atomic_fetch_sub(&reads, 1);
+            nanosleep(&pause_time, NULL);
+            atomic_fetch_add(&reads, 1);
+        }
+    }
+    own_reads++;
+}
+
+static void
+end_read(void)
+{
+    own_reads--;
+    atomic_fetch_sub(&reads, 1);
+}
+
+static void
+pass_on(Place *place, siginfo_t *info, void *context, bool was_restored)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     while (passing.count > 0 && passing.frames[passing.count - 1] <= here) {
         passing.count--;
     }
-    struct sigaction *next = next_action(place), action = {.sa_handler = SIG_DFL};
+    struct sigaction *next = next_action(place, was_restored), action = {.sa_handler = SIG_DFL};
     action = next == NULL ? action : *next;
     if (is_function(&action)) {
         if (action.sa_flags & SA_RESETHAND) {
@@ -113,6 +165,28 @@ pass_on(Place *place, siginfo_t *info, void *context)
     }
 }
 
+/* Whether the kernel called the handler with this frame, and no other handler did. The kernel's part of the stack has
+ * the context next to where the handler returns to; on aarch64 a frame record above it. */
+static bool
+is_called_by_kernel(const uintptr_t *frame, const void *context)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)context == (uintptr_t)(frame + 2);
+#elif defined(__aarch64__)
+    return frame[0] > (uintptr_t)context;
+#else
+    return frame == NULL && context == NULL; /* not known */
+#endif
+}
+
+/* Whether the fault came while ours was there and another thread has put back the one before it since. */
+static bool
+is_restored(const Place *place, const uintptr_t *frame, const void *context)
+{
+    struct sigaction found;
+    return is_called_by_kernel(frame, context) && sigaction(place->signum, NULL, &found) == 0 && !is_ours(&found);
+}
+
 static void
 on_fault(int signum, siginfo_t *info, void *context)
 {
@@ -122,27 +196,24 @@ on_fault(int signum, siginfo_t *info, void *context)
         siglongjmp(guard->jump, 1);
     }
     int saved = errno;
-    pass_on(&places[signum == SIGSEGV], info, context);
+    Place *place = &places[signum == SIGSEGV];
+    wait_for_reads();
+    pass_on(place, info, context, is_restored(place, __builtin_frame_address(0), context));
+    atomic_store(&passed, 0);
     errno = saved;
 }
 
-static bool
-is_ours(const struct sigaction *action)
-{
-    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
-}
-
-/* Ours is to take the place of this one. */
+/* Ours is to take the place of this one. `meanwhile`: it came while ours was there. */
 static void
-put_below(Place *place, const struct sigaction *found)
+put_below(Place *place, const struct sigaction *found, bool meanwhile)
 {
     if (!is_ours(found)) {
-        if (place->users > 0 && is_function(found)) {
+        if (meanwhile && is_function(found)) {
             place->below = place->before;
             place->overtaken = 1;
         }
         place->before = *found;
-    } else if (place->users == 0 && place->overtaken) { /* who was above has put ours back, and is gone */
+    } else if (!meanwhile && place->overtaken) { /* who was above has put ours back, and is gone */
         place->before = place->below;
         place->overtaken = 0;
     }
@@ -150,7 +221,7 @@ put_below(Place *place, const struct sigaction *found)
 
 /* With the lock. Another thread's fault may come as soon as ours is there: it must find whom it belongs to. */
 static void
-install(Place *place)
+install(Place *place, bool again)
 {
     struct sigaction action, found, replaced;
     memset(&action, 0, sizeof action);
@@ -159,10 +230,10 @@ install(Place *place)
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     sigaction(place->signum, NULL, &found);
-    put_below(place, &found);
+    put_below(place, &found, again);
     sigaction(place->signum, &action, &replaced);
     if (function_of(&replaced) != function_of(&found)) { /* it has come this very moment */
-        put_below(place, &replaced);
+        put_below(place, &replaced, again);
     }
 }
 
@@ -200,10 +271,12 @@ static void
 fork_child(void)
 {
     pthread_mutex_unlock(&lock);
+    atomic_store(&reads, 0);
+    atomic_store(&passed, 0);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (places[i].users != 0) {
-            places[i].users = 0;
             restore(&places[i]);
+            places[i].users = 0;
         }
     }
 }
@@ -228,12 +301,12 @@ vmscope_guard_enter(GuardKind kind, sigset_t *mask)
 {
     sigset_t faults;
     pthread_once(&once, watch_forks);
+    begin_read();
     pthread_mutex_lock(&lock);
     for (int i = 0; i <= (int)kind; i++) {
-        if (places[i].users == 0) {
-            install(&places[i]);
+        if (places[i].users++ == 0) {
+            install(&places[i], false);
         }
-        places[i].users++;
     }
     pthread_mutex_unlock(&lock);
     faults_of(kind, &faults);
@@ -248,11 +321,13 @@ vmscope_guard_leave(GuardKind kind, const sigset_t *mask)
     }
     pthread_mutex_lock(&lock);
     for (int i = 0; i <= (int)kind; i++) {
-        if (--places[i].users == 0) {
+        if (places[i].users == 1) {
             restore(&places[i]);
         }
+        places[i].users--;
     }
     pthread_mutex_unlock(&lock);
+    end_read();
 }
 
 void
@@ -263,7 +338,7 @@ vmscope_guard_renew(GuardKind kind)
         sigaction(places[i].signum, NULL, &found);
         if (!is_ours(&found)) {
             pthread_mutex_lock(&lock);
-            install(&places[i]);
+            install(&places[i], true);
             pthread_mutex_unlock(&lock);
         }
     }
