@@ -118,4 +118,4 @@ time.sleep(600)
             begin = time.monotonic()
             client.process.wait(PATIENCE)
             assert time.monotonic() - begin < PATIENCE
-        Path(f"/tmp/.java_pid{child.pid}").unlink()
+        Path(f"/tmp/.java_pid{child.pid}").unlink(missing_ok=True)  # another VM that starts removes it too
