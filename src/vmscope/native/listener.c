@@ -374,7 +374,9 @@ listener_check(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     Listener *self = (Listener *)object;
     int error = atomic_load(&self->talker.error) != 0 ? self->talker.error : self->servant.error;
-    vmscope_thread_resume(); /* at once, also just after a fork: what it may have lost shows when they start */
+    if (error != 0) {
+        vmscope_thread_resume();
+    }
     Py_BEGIN_ALLOW_THREADS
     pthread_mutex_lock(&self->mutex);
     error = error != 0 ? error : self->error;

@@ -1,7 +1,7 @@
 /* Threads of vmscope's own, which the program does not notice: signals blocked, a small stack, no descriptor
  * of the program's, stopped around fork.
  *
- * os.fork warns of every second thread that it counts, so they end before it and are started again soon after it has
+ * os.fork warns of every second thread that it counts, so they end before it and are started again once it has
  * returned. */
 #define _GNU_SOURCE
 #include "thread.h"
@@ -29,11 +29,9 @@
 #define STUCK_TRIES 50          /* so often for one that a slow disk holds, once, */
 #define FORK_TRIES 500          /* and so often for one that nothing gives a processor, or that imports a module, */
 #define COMMAND_TRIES 100       /* but so often for one that runs a command */
-#define BURST_GAP 3000000       /* ns after a fork in which the next one has no other thread to stop, */
-#define LONGEST_BURST 20000000  /* and so many after the first of such forks all are started between two of them */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
-static const char *const names[THREAD_KINDS] = {"starter", "timer", "mirror", "sampler", "listener", "servant"};
+static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler", "listener", "servant"};
 
 /* Each a strong reference to its owner: what fork looks at. Under `choosing`, which is held for some instructions. */
 static Thread *active[THREAD_KINDS];
@@ -602,7 +600,7 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         if (stopped[kind]) {
             ask_to_stop(self, PAUSE);
         }
-        if (kind <= LATER_THREAD && stopped[kind]) { /* it may start the others: they come into view once it is over */
+        if (kind == LATER_THREAD && stopped[kind]) { /* its call may start the others: they come into view once it is over */
             Py_BEGIN_ALLOW_THREADS
             (void)join(self, CALL_TIMEOUT);
             Py_END_ALLOW_THREADS
@@ -625,90 +623,23 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 
 static _Atomic int64_t retry_at; /* when one is tried again that could not be started; 0: there is none */
 
-static void
-start_again(Thread *self)
-{
-    int due = atomic_load(&self->paused) == 0 && !atomic_load(&self->finished);
-    int status = due ? launch(self) : 0;
-    if (status != 0) {
-        atomic_store(&self->error, status);
-        atomic_store(&retry_at, vmscope_now() + RETRY);
-    }
-}
-
 void
 vmscope_thread_resume(void)
 {
     atomic_store(&retry_at, 0);
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = get_active(kind);
-        if (self != NULL) {
-            start_again(self);
-            Py_DECREF(self->owner);
+        if (self == NULL) {
+            continue;
         }
-    }
-}
-
-/* Programs fork in bursts: until one is over there is this thread alone. */
-static struct {
-    Thread thread;
-    _Atomic int64_t deadline, burst_ends; /* CLOCK_MONOTONIC, ns; burst_ends 0: there is none */
-} starter;
-
-static void
-start_others(PyObject *Py_UNUSED(owner))
-{
-    do {
-        int64_t left;
-        int stopping = 0;
-        while (!stopping && (left = atomic_load(&starter.deadline) - vmscope_now()) > 0) {
-            stopping = vmscope_thread_wait(&starter.thread, left);
+        int due = atomic_load(&self->paused) == 0 && !atomic_load(&self->finished);
+        int status = due ? launch(self) : 0;
+        if (status != 0) {
+            atomic_store(&self->error, status);
+            atomic_store(&retry_at, vmscope_now() + RETRY);
         }
-        if (!stopping) {
-            atomic_store(&starter.burst_ends, 0);
-            for (int kind = LATER_THREAD; kind < THREAD_KINDS; kind++) {
-                pthread_mutex_lock(&choosing); /* so long: without the GIL nothing else keeps what is active */
-                if (active[kind] != NULL) {
-                    start_again(active[kind]);
-                }
-                pthread_mutex_unlock(&choosing);
-            }
-            vmscope_thread_finish(&starter.thread);
-        }
-    } while (!vmscope_thread_leave(&starter.thread));
-}
-
-static int
-is_any_due(void)
-{
-    int due = 0;
-    pthread_mutex_lock(&choosing);
-    for (int kind = LATER_THREAD; kind < THREAD_KINDS; kind++) {
-        due |= active[kind] != NULL && !atomic_load(&active[kind]->finished);
+        Py_DECREF(self->owner);
     }
-    pthread_mutex_unlock(&choosing);
-    return due;
-}
-
-/* After a fork, with the GIL: starts them when no other one has followed. */
-static void
-resume_soon(void)
-{
-    int64_t now = vmscope_now(), burst_ends = atomic_load(&starter.burst_ends);
-    if (!is_any_due()) {
-        return;
-    }
-    burst_ends = burst_ends == 0 ? now + LONGEST_BURST : burst_ends;
-    if (now < burst_ends && vmscope_thread_stop(&starter.thread, CALL_TIMEOUT)) {
-        atomic_store(&starter.burst_ends, burst_ends);
-        atomic_store(&starter.deadline, now + BURST_GAP < burst_ends ? now + BURST_GAP : burst_ends);
-        if (vmscope_thread_start(&starter.thread) == 0) {
-            return;
-        }
-        PyErr_Clear();
-    }
-    atomic_store(&starter.burst_ends, 0);
-    vmscope_thread_resume();
 }
 
 void
@@ -741,7 +672,7 @@ resume_after_fork(void *Py_UNUSED(ignored))
         return 0;
     }
     Py_CLEAR(forking);
-    resume_soon();
+    vmscope_thread_resume();
     return 0;
 }
 
@@ -774,7 +705,7 @@ after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         }
         Py_CLEAR(forking);
     }
-    resume_soon();
+    vmscope_thread_resume();
     Py_RETURN_NONE;
 }
 
@@ -796,7 +727,6 @@ after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         }
     }
     Py_CLEAR(forking);
-    atomic_store(&starter.burst_ends, 0);
     atomic_store(&own_cpu, 0);
     vmscope_sampler_after_fork();
     Py_RETURN_NONE;
@@ -816,16 +746,8 @@ static PyMethodDef functions[] = {
     {NULL},
 };
 
-static void
-init_starter(void)
-{
-    vmscope_thread_init(&starter.thread, Py_None, STARTER_THREAD, start_others);
-}
-
 int
 vmscope_add_thread(PyObject *module)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT; /* sub-interpreters import at once */
-    pthread_once(&once, init_starter);
     return PyModule_AddFunctions(module, functions);
 }

@@ -9,8 +9,8 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* The process has at most one running thread of each kind. In this order: what the first do may start the others. */
-typedef enum { STARTER_THREAD, LATER_THREAD, MIRROR_THREAD, SAMPLER_THREAD, TALKER_THREAD, SERVANT_THREAD, THREAD_KINDS } ThreadKind;
+/* The process has at most one running thread of each kind. In this order: what the first calls may start the others. */
+typedef enum { LATER_THREAD, MIRROR_THREAD, SAMPLER_THREAD, TALKER_THREAD, SERVANT_THREAD, THREAD_KINDS } ThreadKind;
 
 /* What a thread is told: to end for the time of a fork, or for good, with whatever it has to do at the end. */
 enum { PAUSE = 1, STOP };
