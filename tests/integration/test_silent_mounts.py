@@ -292,3 +292,27 @@ os.kill(fuse, signal.SIGKILL)
     assert error.startswith(
         "vmscope: process PID is not asked: /proc/PID/root/tmp is on a file system that may never answer"
     )
+
+
+def test_a_client_of_a_container_whose_tmp_is_a_link_to_where_nobody_answers() -> None:
+    status, output, error = isolated(
+        START
+        + """
+os.makedirs("/tmp/root/silent")
+os.symlink("/tmp/root/silent", "/tmp/root/tmp")  # a path of ours: there the kernel goes from our root
+ready, told = os.pipe()
+with silent_file_system("/tmp/root/silent"):
+    target = os.fork()
+    if target == 0:
+        attackers._libc.unshare(0x00020000)  # CLONE_NEWNS
+        os.chroot("/tmp/root")
+        os.write(told, b".")
+        signal.pause()
+    os.read(ready, 1)
+    result = client("cmd", str(target), "VM.version")
+result[2] = result[2].replace(str(target), "PID")
+os.kill(target, signal.SIGKILL)
+"""
+    )
+    assert (status, output) == (1, "")
+    assert error.startswith("vmscope: process PID is not asked: /proc/PID/root/tmp is on a file system"), error

@@ -112,8 +112,9 @@ class Target:
                     hint="ask whoever runs its container",
                 ) from None
         try:
-            # Not ours to look into, as after a change of its user: then it shares ours, or is out of reach.
-            shared = os.path.samestat(os.stat(own), os.stat(TMP))
+            # Not ours to look into, as after a change of its user: then it shares ours, or is out of reach. So may a
+            # link be, the same one. It is not followed: who has made another one says where it leads.
+            shared = os.path.samestat(os.lstat(own), os.lstat(TMP))
         except OSError:
             shared = self.nspid == self.pid
         if shared:
