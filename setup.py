@@ -77,6 +77,7 @@ extension = Extension(
     "vmscope.native._native",
     sources=sources,
     depends=sorted(glob(f"{NATIVE}/**/*.h", recursive=True)),
+    include_dirs=[NATIVE],
     extra_compile_args=compile_args,
     extra_link_args=link_args,
     optional=not strict,

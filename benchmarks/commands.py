@@ -21,7 +21,7 @@ MEMORY = 0.2  # of the heap dumped
 DUMPS = """
 import io, sys, threading, time
 from vmscope import commands, native
-from vmscope.tool import sightings
+from vmscope.tool.model import thread_snapshot as sightings
 condition = threading.Condition()
 def wait(depth):
     if depth:

@@ -12,7 +12,7 @@ from benchmarks.measure import Figure, Sample, Series, call, in_turns, output
 from vmscope import tool
 from vmscope.tool.environment import Environment
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
+from vmscope.tool.sources.event_sources import install
 
 ENTRY = tool.Event.METHOD_ENTRY
 monitoring: Any = getattr(sys, "monitoring", None)
@@ -174,7 +174,7 @@ def figures(rounds: int) -> Iterator[Figure]:
     others: list[tool.Thread] = []
 
     def wait() -> None:
-        from vmscope.tool import threads
+        from vmscope.tool.model import threads
 
         others.append(threads.current())
         ready.set()

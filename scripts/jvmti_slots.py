@@ -1,4 +1,4 @@
-"""Writes src/vmscope/native/jni/jvmti_slots.h: the table of a jvmtiEnv's functions, out of the table in the code.
+"""Writes src/vmscope/native/jvmti/jvmti_slots.h: the table of a jvmtiEnv's functions, out of the table in the code.
 
 With --check it only sees whether what stands there is that.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from vmscope.tool.codes import Error, Version
-from vmscope.tool.functions import BY_METHOD, SLOTS, Function, Parameter
 from vmscope.tool.jni.extensions import EXTENSIONS
+from vmscope.tool.spec.codes import Error, Version
+from vmscope.tool.spec.functions import BY_METHOD, SLOTS, Function, Parameter
 
-HEADER = Path(__file__).parents[1] / "src/vmscope/native/jni/jvmti_slots.h"
+HEADER = Path(__file__).parents[1] / "src/vmscope/native/jvmti/jvmti_slots.h"
 
 # Those that are in C, by slot (general.h).
 IN_C = {
@@ -67,7 +67,7 @@ def text() -> str:
     by_slot = {function.slot: function for function in BY_METHOD.values()}
     forwarded = [function for slot, function in sorted(by_slot.items()) if slot not in IN_C]
     lines = [
-        "/* Made by scripts/jvmti_slots.py from tool/functions.py and tool/codes.py. */",
+        "/* Made by scripts/jvmti_slots.py from tool/spec/functions.py and tool/spec/codes.py. */",
         "",
         *(line for function in (*forwarded, *(each.row for each in EXTENSIONS)) for line in definition(function)),
         "const void *const jvmti_functions[JVMTI_SLOTS] = {",

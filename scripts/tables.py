@@ -23,8 +23,8 @@ from vmscope.commands.registry import TABLE, find
 from vmscope.counters.catalogue import CATALOGUE
 from vmscope.flags import FLAGS, spelling
 from vmscope.instruments import INSTRUMENTS
-from vmscope.tool.anatomy import signature
 from vmscope.tool.jni.java_classes import CLASSES
+from vmscope.tool.model.introspection import signature
 from vmscope.wire.codes import Units
 
 DOCS = Path(__file__).parents[1] / "docs"

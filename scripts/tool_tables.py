@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from vmscope.tool.capabilities import Capability
-from vmscope.tool.codes import Error, Phase, Phases
-from vmscope.tool.cpython import MECHANISMS, WHY_NOT, CapabilitySets, capability_sets, features_of
 from vmscope.tool.environment import Environment
-from vmscope.tool.errors import ERRORS
-from vmscope.tool.events import EVENTS
-from vmscope.tool.functions import BY_METHOD, SINCE, SLOTS, Function
-from vmscope.tool.impossible import Impossible
+from vmscope.tool.functions.unsupported import Impossible
+from vmscope.tool.spec.available_capabilities import MECHANISMS, WHY_NOT, CapabilitySets, capability_sets, features_of
+from vmscope.tool.spec.capabilities import Capability
+from vmscope.tool.spec.codes import Error, Phase, Phases
+from vmscope.tool.spec.errors import ERRORS
+from vmscope.tool.spec.events import EVENTS
+from vmscope.tool.spec.functions import BY_METHOD, SINCE, SLOTS, Function
 
 Table = Callable[..., str]
 FUNCTION_COLUMNS = ("slot", "function", "phases", "capability", "state", "on CPython", "other than a JVM")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vmscope.tool.capabilities import Capability, CapabilityRules
-from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
+from vmscope.tool.sources.event_sources import install
+from vmscope.tool.spec.capabilities import Capability, CapabilityRules
+from vmscope.tool.spec.codes import Phase
 
 
 def live(*, holding: bool = True) -> Environment:

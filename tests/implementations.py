@@ -8,36 +8,36 @@ from typing import Any
 
 import pytest
 
-from vmscope.native import (
-    census,
-    collector,
-    dispatch,
-    dump,
-    entries,
-    frames,
-    gate,
-    histogram,
-    later,
-    locks,
-    mirror,
-    picture,
-    quiet,
-    slots,
-    states,
-    tally,
-    tasks,
-    thread,
-    tracked,
-    walk,
-)
+from vmscope.native.attach import protocol
+from vmscope.native.counters import histogram, slots, tally
+from vmscope.native.events import dispatch, suspend_gate
+from vmscope.native.heap import class_histogram, dump, gc_objects
+from vmscope.native.locks import deferring_lock, locks
+from vmscope.native.region import entries, mirror, walk
+from vmscope.native.sampling import gc_probe, os_threads
+from vmscope.native.stacks import stack_snapshot, thread_states
+from vmscope.native.threads import delayed_call, thread
 
 _PARTS: tuple[types.ModuleType, ...] = (
-    *(slots, histogram, thread, later, entries, mirror, collector, dispatch),
-    *(gate, locks, states, picture, quiet, tally, tasks, tracked, census, dump, walk),
-    frames,
+    *(slots, histogram, thread, delayed_call, entries, mirror, gc_probe, dispatch),
+    *(
+        suspend_gate,
+        locks,
+        thread_states,
+        stack_snapshot,
+        deferring_lock,
+        tally,
+        os_threads,
+        gc_objects,
+        class_histogram,
+        dump,
+        walk,
+    ),
+    protocol,
 )
 if sys.platform != "win32":
-    from vmscope.native import beneath, descriptor, listener
+    from vmscope.native.attach import listener
+    from vmscope.native.files import beneath, descriptor
 
     _PARTS += (beneath, descriptor, listener)
 _TWIN = types.SimpleNamespace(

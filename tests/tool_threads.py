@@ -12,8 +12,8 @@ import sysconfig
 import threading
 
 from vmscope import tool
-from vmscope.tool.cpython import features, features_of
-from vmscope.tool.threads import current
+from vmscope.tool.model.threads import current
+from vmscope.tool.spec.available_capabilities import features, features_of
 
 THREADS, ROUNDS = 8, 400
 SOLO = tool.Capability.CAN_GENERATE_FIELD_ACCESS_EVENTS

@@ -1,8 +1,8 @@
 /* What arrives in the place of the listener's sockets: messages with any number of descriptors, and with parts of other
  * kinds. All that is not expected is closed; what is expected is taken. Exits with 0 where that holds. */
-#include "handover.c"
-#include "named.c"
-#include "socket.c"
+#include "attach/handover.c"
+#include "files/shared_folder.c"
+#include "attach/socket.c"
 
 #include <dirent.h>
 #include <stdlib.h>

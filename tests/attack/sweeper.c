@@ -1,7 +1,7 @@
 /* A sweep of a folder, begun by a line on standard input: so that a debugger is there from its first system call. */
-#include "named.c"
-#include "socket.c"
-#include "sweep.c"
+#include "files/shared_folder.c"
+#include "attach/socket.c"
+#include "attach/stale_sockets.c"
 
 int
 vmscope_thread_is_stopping(Thread *Py_UNUSED(self))

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "walk.h"
+#include "region/walk.h"
 
 #define STATUSES (WALK_VECTOR_UNITS + 1)
 

@@ -11,9 +11,9 @@ from zlib import crc32
 from vmscope.attach.client import Client, Reply
 from vmscope.commands.arguments import Argument, parse, words
 from vmscope.errors import AttachError, CommandError, FormatError
-from vmscope.native import frames as frames_twin
-from vmscope.native import listener as listener_twin
-from vmscope.native import walk as walk_twin
+from vmscope.native.attach import listener as listener_twin
+from vmscope.native.attach import protocol as frames_twin
+from vmscope.native.region import walk as walk_twin
 
 NAMES = ("a", "text", "sun.rt.javaCommand", "java.property.java.vm.name", "sun.os.hrt.ticks", "", "sun.gc.cause")
 

@@ -45,11 +45,11 @@ class Target:
 TARGETS = {
     target.name: target
     for target in (
-        Target("walk", (HERE / "check_walk.c", NATIVE / "walk.c"), 4096, python=False),
-        Target("scan", (NATIVE / "scan.c", NATIVE / "walk.c"), 2048),
-        Target("frames", (NATIVE / "frames.c",), 600),
-        Target("mapping", (NATIVE / "mapping.c", NATIVE / "guard.c"), 64),
-        Target("strings", (NATIVE / "frames.c",), 300),
+        Target("walk", (HERE / "check_walk.c", NATIVE / "region/walk.c"), 4096, python=False),
+        Target("scan", (NATIVE / "attributes.c", NATIVE / "region/scan.c", NATIVE / "region/walk.c"), 2048),
+        Target("frames", (NATIVE / "attach/protocol.c",), 600),
+        Target("mapping", (NATIVE / "region/mapping.c", NATIVE / "signals/guard.c"), 64),
+        Target("strings", (NATIVE / "attach/protocol.c",), 300),
         Target("replies", (), 300),
         Target("arguments", (), 120),
     )

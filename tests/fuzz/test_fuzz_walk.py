@@ -29,7 +29,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no C compiler")
     program = tmp_path_factory.mktemp("fuzz") / "fuzz_walk"
     flags = "-std=c11 -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all".split()
-    sources = [str(HERE / "fuzz_walk.c"), str(HERE / "check_walk.c"), str(NATIVE / "walk.c")]
+    sources = [str(HERE / "fuzz_walk.c"), str(HERE / "check_walk.c"), str(NATIVE / "region/walk.c")]
     build = subprocess.run(
         [compiler, *flags, f"-I{NATIVE}", "-o", str(program), *sources], capture_output=True, text=True, check=False
     )

@@ -9,7 +9,7 @@ from tests.fuzz import checks
 from tests.fuzz.mutate import mutant
 from vmscope import native
 from vmscope.errors import FormatError
-from vmscope.native import walk as twin
+from vmscope.native.region import walk as twin
 from vmscope.wire import decode
 
 REQUESTS = (

@@ -201,7 +201,7 @@ def test_a_region_s_directory_that_is_swapped(
 
 SWEEP = """
 import os, sys
-from vmscope.native import sockets
+from vmscope.native.attach import socket as sockets
 print("ready", flush=True)
 sys.stdin.readline()
 sockets.sweep(os.fsencode(sys.argv[1]), lambda: False)

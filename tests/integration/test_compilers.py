@@ -72,8 +72,8 @@ def test_musl(tmp_path: Path) -> None:
     if compiler is None:
         pytest.skip("no musl-gcc: install musl-tools")
     flags = ["-std=c11", "-pthread", "-fexceptions", "-fno-math-errno", "-fPIC", "-Wall", "-Wextra", "-Werror"]
-    flags.append(f"-I{sysconfig.get_path('include')}")
-    for folder in (NATIVE, NATIVE / "jni"):
+    flags += [f"-I{sysconfig.get_path('include')}", f"-I{NATIVE}"]
+    for folder in sorted({path.parent for path in NATIVE.rglob("*.c")}):
         (tmp_path / folder.name).mkdir()
         sources = sorted(map(str, folder.glob("*.c")))
         done = subprocess.run(

@@ -358,8 +358,8 @@ def handlers(tmp_path_factory: pytest.TempPathFactory) -> str:
     if compiler is None:
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("handlers")
-    (folder / "handlers.c").write_text(HANDLERS)
-    command = [compiler, "-shared", "-fPIC", "-o", "handlers.so", "handlers.c"]
+    (folder / "exception_handlers.c").write_text(HANDLERS)
+    command = [compiler, "-shared", "-fPIC", "-o", "handlers.so", "exception_handlers.c"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return (
         f"helper = ctypes.CDLL({str(folder / 'handlers.so')!r})\nhere = f'/tmp/hsperfdata_{{USER}}/{{os.getpid()}}'\n"

@@ -138,6 +138,6 @@ def test_a_build_without_the_extension(project: Path, compiler: str, why: str) -
         text=True,
         check=True,
     ).stdout
-    for name in ("native/mirror.py", "__pyinstaller/hook-vmscope.py", "vmscope_follow.pth"):
+    for name in ("native/region/mirror.py", "__pyinstaller/hook-vmscope.py", "vmscope_follow.pth"):
         assert name in names
     assert ".so" not in names

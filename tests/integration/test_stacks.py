@@ -25,7 +25,7 @@ from tests.support import JDK, PATIENCE, Child, python_command
 from vmscope import native
 
 DUMPS = int(os.environ.get("VMSCOPE_DUMPS", "60"))
-READS = native.IMPLEMENTATION == "c" and native.Picture.__module__ != "vmscope.native.picture"
+READS = native.IMPLEMENTATION == "c" and native.Picture.__module__ != "vmscope.native.stacks.stack_snapshot"
 pytestmark = pytest.mark.skipif(not READS, reason="the extension reads stacks without the GIL, where there is one")
 
 # Busy for the first half of each period of the system's clock, asleep for the other. A line on standard input asks

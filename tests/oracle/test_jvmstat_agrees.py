@@ -19,7 +19,7 @@ from tests.oracle.cases import CASES
 from tests.oracle.jvmstat import MADE_UP, Entry, Result, jdks, read_all, release
 from vmscope import native
 from vmscope.errors import DataError, EntryTypeError, FormatError, MagicError, StructureError, VersionError
-from vmscope.native import walk
+from vmscope.native.region import walk
 from vmscope.wire import codes, decode
 
 SEED, COUNT = 2026, 3000

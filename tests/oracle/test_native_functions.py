@@ -17,7 +17,7 @@ import pytest
 from tests.oracle.agents import Agent, build
 from tests.support import PATIENCE
 from vmscope import native
-from vmscope.tool.functions import BY_METHOD, SINCE, SLOTS, Function, Parameter
+from vmscope.tool.spec.functions import BY_METHOD, SINCE, SLOTS, Function, Parameter
 
 pytestmark = [
     pytest.mark.timeout(6 * PATIENCE),

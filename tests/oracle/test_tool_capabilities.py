@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.agents import Agent, build
-from vmscope.tool.capabilities import Capability, CapabilityRules, CapabilitySet, mask
-from vmscope.tool.codes import Phase
 from vmscope.tool.environment import Environment
-from vmscope.tool.errors import ToolError
-from vmscope.tool.events import Event
 from vmscope.tool.host import Host
+from vmscope.tool.spec.capabilities import Capability, CapabilityRules, CapabilitySet, mask
+from vmscope.tool.spec.codes import Phase
+from vmscope.tool.spec.errors import ToolError
+from vmscope.tool.spec.events import Event
 
 ALWAYS = mask(0, 3, 4, 7, 9, 10, 11, 12, 21, 22, 23, *range(26, 33), *range(35, 41))
 VIRTUAL_THREADS = mask(44)  # JDK 21 and later

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.oracle.agents import build
-from vmscope.tool import threads
-from vmscope.tool.capabilities import CapabilityRules
-from vmscope.tool.codes import Phase
-from vmscope.tool.errors import ToolError
-from vmscope.tool.events import KINDS, Event
 from vmscope.tool.host import Host
+from vmscope.tool.model import threads
+from vmscope.tool.spec.capabilities import CapabilityRules
+from vmscope.tool.spec.codes import Phase
+from vmscope.tool.spec.errors import ToolError
+from vmscope.tool.spec.events import KINDS, Event
 
 # HotSpot takes these numbers, which are no events, or its own extensions. Here they are InvalidEventType.
 GAPS = {47, 48, 49, 72, 77, 78, 79, 85}

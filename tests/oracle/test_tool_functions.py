@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.agents import build
-from vmscope.tool.codes import Phase
-from vmscope.tool.functions import BY_METHOD, SINCE, Function, Parameter
+from vmscope.tool.spec.codes import Phase
+from vmscope.tool.spec.functions import BY_METHOD, SINCE, Function, Parameter
 
 BARE, CAPABLE, DISPOSED = range(3)
 PHASES = ((Phase.ONLOAD, ""), (Phase.START, "S"), (Phase.LIVE, "L"))

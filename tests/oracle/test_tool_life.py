@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.agents import build
-from vmscope.tool.capabilities import Capability, CapabilityRules
-from vmscope.tool.codes import Phase, Version
 from vmscope.tool.environment import Environment
-from vmscope.tool.errors import ToolError
-from vmscope.tool.events import Event
 from vmscope.tool.host import Host
+from vmscope.tool.spec.capabilities import Capability, CapabilityRules
+from vmscope.tool.spec.codes import Phase, Version
+from vmscope.tool.spec.errors import ToolError
+from vmscope.tool.spec.events import Event
 
 
 class Life:

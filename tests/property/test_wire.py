@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.corpus import build
 from tests.fuzz.mutate import mutants
 from vmscope.errors import FormatError, StructureError
-from vmscope.native import walk as twin
+from vmscope.native.region import walk as twin
 from vmscope.wire import decode, encode
 
 MUTANTS = 4000

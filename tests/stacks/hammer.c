@@ -1,5 +1,5 @@
 /* Takes snapshots of all threads of a hostile program, as fast as it can, and tells which frames it saw above which. */
-#include "snapshot.h"
+#include "stacks/racy_snapshot.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -27,7 +27,8 @@ from vmscope import native
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "src" / "vmscope" / "native"
-SOURCES = [HERE / "hammer.c", *(NATIVE / f"{name}.c" for name in ("guard", "stacks", "names", "snapshot"))]
+READER = "signals/guard", "stacks/stack_reader", "stacks/frame_names", "stacks/racy_snapshot"
+SOURCES = [HERE / "hammer.c", *(NATIVE / f"{name}.c" for name in READER)]
 ROUNDS = int(os.environ.get("VMSCOPE_STACKS", "20000"))
 LIMIT = PATIENCE + ROUNDS / 1000  # seconds
 PROGRAMS = [  # of hostile.py

@@ -12,7 +12,7 @@ from vmscope import Units, counter, tool
 from vmscope.agents import exceptions
 from vmscope.errors import VMScopeError
 from vmscope.tool.host import Host
-from vmscope.tool.mechanisms import install
+from vmscope.tool.sources.event_sources import install
 
 pytestmark = pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="events of exceptions need CPython 3.12")
 

@@ -14,9 +14,9 @@ from vmscope.commands.operations import OPERATIONS
 from vmscope.commands.registry import TABLE
 from vmscope.counters.catalogue import CATALOGUE
 from vmscope.flags import FLAGS
-from vmscope.tool.capabilities import Capability
-from vmscope.tool.events import EVENTS
-from vmscope.tool.functions import BY_METHOD
+from vmscope.tool.spec.capabilities import Capability
+from vmscope.tool.spec.events import EVENTS
+from vmscope.tool.spec.functions import BY_METHOD
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,7 @@ import pytest
 from vmscope import log
 from vmscope.counters.kinds import Counter
 from vmscope.counters.registry import Registry
-from vmscope.tool import Event, reports
+from vmscope.tool import Event, agent_errors
 from vmscope.tool.host import Host
 
 BAD = "one\nERROR root: two\x1b[2J\r\u202e\x9b"
@@ -212,16 +212,16 @@ def test_an_agent_that_fails_every_other_time(vm: Host, written: io.StringIO) ->
 def test_names_from_outside_make_no_counters_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each would be an entry of the region, which has no room then for the program's own."""
     registry = Registry()
-    monkeypatch.setattr(reports, "REGISTRY", registry)
-    monkeypatch.setattr(reports, "_counted", set())
+    monkeypatch.setattr(agent_errors, "REGISTRY", registry)
+    monkeypatch.setattr(agent_errors, "_counted", set())
     for number in range(10_000):
-        reports.count(f"agent {number} {'x' * 1000}", "agent_on_attach")
+        agent_errors.count(f"agent {number} {'x' * 1000}", "agent_on_attach")
     counters = [each for each in registry if isinstance(each, Counter)]
     assert len(counters) == 1 + 32 + 1
     assert max(len(each.name) for each in counters) < 300
     others = registry.get('vmscope.agents.errors{agent="others",at="others"}')
     assert isinstance(others, Counter)
     assert others.value == 10_000 - 32
-    total = registry.get(reports.ERRORS)
+    total = registry.get(agent_errors.ERRORS)
     assert isinstance(total, Counter)
     assert total.value == 10_000

@@ -23,12 +23,12 @@ from vmscope.memory import _directory, _file
 from vmscope.memory._directory import Directory, open_directory
 from vmscope.memory._file import create
 from vmscope.memory._stale import clean
-from vmscope.native import lockmap
+from vmscope.native.region import file_lock
 
 IMAGE = bytes.fromhex("cafec0c001020001") + bytes(24) + bytes(range(256)) * 255 + bytes(224)
 PID = 2**22 + 7  # beyond the largest pid of any Linux: nobody's
 USER = pwd.getpwuid(os.geteuid()).pw_name
-LOCKS: dict[str, Callable[[int, int], _file.Lock]] = {"python": lockmap.lock_mapping}
+LOCKS: dict[str, Callable[[int, int], _file.Lock]] = {"python": file_lock.lock_mapping}
 if native.IMPLEMENTATION == "c":
     LOCKS["c"] = native.lock_mapping
 
@@ -447,7 +447,11 @@ FORK = """
 
 def orphan_with_lock_of(kind: str, tmp: Path, child: str) -> Iterator[str]:
     """The path of a region whose writer was killed, while a child that it forked lives."""
-    lock = "native.lock_mapping" if kind == "c" else "__import__('vmscope.native.lockmap').native.lockmap.lock_mapping"
+    lock = (
+        "native.lock_mapping"
+        if kind == "c"
+        else "__import__('vmscope.native.region.file_lock').native.region.file_lock.lock_mapping"
+    )
     code = sandbox.plain_command(FORK.format(lock=lock, tmp=str(tmp), child=child))
     with subprocess.Popen(code, stdout=subprocess.PIPE, stdin=subprocess.PIPE) as parent:
         assert parent.stdout is not None
@@ -470,7 +474,11 @@ def test_lock_of_a_dead_parent_is_free(tmp_path: Path, kind: str, child: str) ->
 
 @pytest.mark.parametrize("kind", sorted(LOCKS))
 def test_child_that_abandons_leaves_the_parent_its_file_and_lock(tmp_path: Path, kind: str) -> None:
-    lock = "native.lock_mapping" if kind == "c" else "__import__('vmscope.native.lockmap').native.lockmap.lock_mapping"
+    lock = (
+        "native.lock_mapping"
+        if kind == "c"
+        else "__import__('vmscope.native.region.file_lock').native.region.file_lock.lock_mapping"
+    )
     code = f"""
         native.lock_mapping = {lock}
         file, _ = publish({str(tmp_path)!r})

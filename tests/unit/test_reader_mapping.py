@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from vmscope.native import mapping as twin
+from vmscope.native.region import mapping as twin
 
 PAGE = mmap.PAGESIZE
 

@@ -19,7 +19,7 @@ from tests.fuzz import mutate
 from tests.published import CONSTANT, entries, image, region
 from vmscope import native
 from vmscope.errors import FormatError, ReadTimeout, StaleRegion
-from vmscope.native import mapping as twin
+from vmscope.native.region import mapping as twin
 from vmscope.reader import snapshot
 from vmscope.reader.snapshot import RETRIES, Reader
 from vmscope.wire import decode, encode

@@ -21,31 +21,31 @@ SUITES = """
     tests/unit/test_jstat_views.py
     tests/unit/test_labels.py
     tests/unit/test_later.py
-    tests/unit/test_native_census.py
-    tests/unit/test_native_collector.py
-    tests/unit/test_native_dispatch.py
-    tests/unit/test_native_histogram.py
-    tests/unit/test_native_later.py
-    tests/unit/test_native_locks.py
-    tests/unit/test_native_mirror.py
-    tests/unit/test_native_picture.py
-    tests/unit/test_native_slots.py
-    tests/unit/test_native_states.py
-    tests/unit/test_native_tally.py
-    tests/unit/test_native_tracked.py
+    tests/unit/native/test_class_histogram.py
+    tests/unit/native/test_gc_probe.py
+    tests/unit/native/test_dispatch.py
+    tests/unit/native/test_histogram.py
+    tests/unit/native/test_delayed_call.py
+    tests/unit/native/test_locks.py
+    tests/unit/native/test_mirror.py
+    tests/unit/native/test_stack_snapshot.py
+    tests/unit/native/test_slots.py
+    tests/unit/native/test_thread_states.py
+    tests/unit/native/test_tally.py
+    tests/unit/native/test_gc_objects.py
     tests/unit/test_reader_mapping.py
     tests/unit/test_region.py
     tests/unit/test_registry.py
-    tests/unit/test_tool_arguments.py
-    tests/unit/test_tool_capabilities.py
-    tests/unit/test_tool_environment.py
-    tests/unit/test_tool_extensions.py
-    tests/unit/test_tool_host.py
-    tests/unit/test_tool_locks.py
-    tests/unit/test_tool_methods.py
-    tests/unit/test_tool_raw_monitors.py
-    tests/unit/test_tool_stacks.py
-    tests/unit/test_tool_table.py
+    tests/unit/tool/test_arguments.py
+    tests/unit/tool/test_capabilities.py
+    tests/unit/tool/test_environment.py
+    tests/unit/tool/test_extensions.py
+    tests/unit/tool/test_host.py
+    tests/unit/tool/test_locks.py
+    tests/unit/tool/test_methods.py
+    tests/unit/tool/test_raw_monitors.py
+    tests/unit/tool/test_stacks.py
+    tests/unit/tool/test_table.py
     tests/unit/test_wire_decode.py
     tests/unit/test_wire_encode.py
     tests/unit/test_wire_scan.py
@@ -71,17 +71,17 @@ SKIPPED = {
     "tests/unit/test_instruments.py::test_an_action_comes_after": _FINDERS,
     "tests/unit/test_instruments.py::test_looking_for_a_spec": _FINDERS,
     "tests/unit/test_jstat_views.py::test_a_sample_imports_nothing_heavy": _STARTS,
-    "tests/unit/test_native_locks.py::test_after_a_fork": _FORKS,
-    "tests/unit/test_native_mirror.py::test_a_file_cut_short": _MAPPED,
-    "tests/unit/test_native_mirror.py::test_a_file_put_in_its_place": _MAPPED,
-    "tests/unit/test_native_mirror.py::test_a_mapped_file": _MAPPED,
-    "tests/unit/test_native_mirror.py::test_a_saved_file_is_private": _MODES,
-    "tests/unit/test_native_mirror.py::test_new_entries_come_whole": _MAPPED,
-    "tests/unit/test_native_mirror.py::test_stopping_makes_a_last_copy": _MAPPED,
-    "tests/unit/test_native_mirror.py::test_the_clock_moves": _MAPPED,
-    "tests/unit/test_native_mirror.py::test_the_prologue_follows": _MAPPED,
-    "tests/unit/test_native_mirror.py::test_the_thread_writes_what_changed": _MAPPED,
-    "tests/unit/test_native_mirror.py::test_what_cannot_be_mapped": _MAPPED,
+    "tests/unit/native/test_locks.py::test_after_a_fork": _FORKS,
+    "tests/unit/native/test_mirror.py::test_a_file_cut_short": _MAPPED,
+    "tests/unit/native/test_mirror.py::test_a_file_put_in_its_place": _MAPPED,
+    "tests/unit/native/test_mirror.py::test_a_mapped_file": _MAPPED,
+    "tests/unit/native/test_mirror.py::test_a_saved_file_is_private": _MODES,
+    "tests/unit/native/test_mirror.py::test_new_entries_come_whole": _MAPPED,
+    "tests/unit/native/test_mirror.py::test_stopping_makes_a_last_copy": _MAPPED,
+    "tests/unit/native/test_mirror.py::test_the_clock_moves": _MAPPED,
+    "tests/unit/native/test_mirror.py::test_the_prologue_follows": _MAPPED,
+    "tests/unit/native/test_mirror.py::test_the_thread_writes_what_changed": _MAPPED,
+    "tests/unit/native/test_mirror.py::test_what_cannot_be_mapped": _MAPPED,
     "tests/unit/test_reader_mapping.py::test_a_later_write_is_seen": "there nobody writes to a file that is mapped",
     "tests/unit/test_reader_mapping.py::test_the_guard_works_in_a_forked_child": _FORKS,
     "tests/unit/test_reader_mapping.py::test_truncation_with_sigbus_blocked": _SIGNALS,
@@ -89,16 +89,16 @@ SKIPPED = {
     "tests/unit/test_region.py::test_a_signal_handler": _SIGNALS,
     "tests/unit/test_region.py::test_the_time_of_the_last_entry": "the clock there ticks each ms or slower",
     "tests/unit/test_registry.py::test_a_histogram_is_shown_whole": "there a region has room for all",
-    "tests/unit/test_tool_arguments.py::test_an_agent_s_name": "native agents need the C part",
-    "tests/unit/test_tool_arguments.py::test_each_argument_that_is_wrong_has_its_error[get_thread_cpu_time]": (
+    "tests/unit/tool/test_arguments.py::test_an_agent_s_name": "native agents need the C part",
+    "tests/unit/tool/test_arguments.py::test_each_argument_that_is_wrong_has_its_error[get_thread_cpu_time]": (
         "Windows tells no thread another's CPU time"
     ),
-    "tests/unit/test_tool_arguments.py::test_good_arguments_give_no_error_that_the_row_has_not[get_thread_cpu_time]": (
+    "tests/unit/tool/test_arguments.py::test_good_arguments_give_no_error_that_the_row_has_not[get_thread_cpu_time]": (
         "Windows tells no thread another's CPU time"
     ),
-    "tests/unit/test_tool_capabilities.py::test_what_is_found_here": "the page has Linux's mechanisms",
-    "tests/unit/test_tool_environment.py::test_a_child_can_use": _FORKS,
-    "tests/unit/test_tool_environment.py::test_after_a_fork": _FORKS,
+    "tests/unit/tool/test_capabilities.py::test_what_is_found_here": "the page has Linux's mechanisms",
+    "tests/unit/tool/test_environment.py::test_a_child_can_use": _FORKS,
+    "tests/unit/tool/test_environment.py::test_after_a_fork": _FORKS,
     "tests/unit/test_wire_text.py::test_showing_imports_no_enum": "Windows' own start imports enum",
 }
 

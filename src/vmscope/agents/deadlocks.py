@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 
 from vmscope.agents.stacks import DEPTH, OWN, line, show
 from vmscope.tool import Environment, Thread, ToolError
-from vmscope.tool.circles import circles
+from vmscope.tool.model.cycles import circles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

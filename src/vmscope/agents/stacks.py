@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from vmscope.tool.stacks import StackInfo
+    from vmscope.tool.functions.stacks import StackInfo
 
 OWN = os.path.dirname(vmscope.__file__) + os.sep
 DEPTH = 200

@@ -13,7 +13,7 @@ from _thread import allocate_lock, get_native_id  # now: gevent puts others in t
 from time import monotonic, sleep
 from types import CodeType, FrameType
 
-from vmscope.tool import Capability, Environment, Event, Phase, Thread, reports
+from vmscope.tool import Capability, Environment, Event, Phase, Thread, agent_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class Ticker:
                     return  # it has ended meanwhile
                 failures += 1
                 end = ", which ends it" if failures == FAILURES else ""
-                reports.count(self._env.agent, "thread")
-                reports.error("agent %s: a look failed%s", self._name, end, error=error)
+                agent_errors.count(self._env.agent, "thread")
+                agent_errors.error("agent %s: a look failed%s", self._name, end, error=error)
 
     def _end(self) -> bool:
         """Whether there was one. It is waited for, until the system has no such thread any more."""

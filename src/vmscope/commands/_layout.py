@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 
 from vmscope.terminal import printable
-from vmscope.tool.sightings import ACQUIRED, ENDED, NOTIFIED, kind
-from vmscope.tool.thread_state import ThreadState
-from vmscope.tool.waits import namespace
+from vmscope.tool.model.blocking_analysis import namespace
+from vmscope.tool.model.thread_snapshot import ACQUIRED, ENDED, NOTIFIED, kind
+from vmscope.tool.model.thread_state import ThreadState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType
 
-    from vmscope.tool.sightings import Place, Wait
+    from vmscope.tool.model.thread_snapshot import Place, Wait
 
 UNKNOWN = "<no object reference available>"
 LINES = {

@@ -6,7 +6,7 @@ import logging
 import os
 
 from vmscope import terminal
-from vmscope.native.save import open_own
+from vmscope.native.region.save import open_own
 
 STDERR = "stderr"
 

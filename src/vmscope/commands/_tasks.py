@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vmscope.native import Picture
-    from vmscope.tool.sightings import Turns
+    from vmscope.tool.model.thread_snapshot import Turns
 
 AT_ONCE = 100
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100

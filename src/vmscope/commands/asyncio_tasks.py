@@ -9,8 +9,8 @@ from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 from vmscope.commands import _layout as layout
 from vmscope.commands.registry import Command
 from vmscope.terminal import printable
-from vmscope.tool.sightings import Turns, kind
-from vmscope.tool.waits import attribute
+from vmscope.tool.model.blocking_analysis import attribute
+from vmscope.tool.model.thread_snapshot import Turns, kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

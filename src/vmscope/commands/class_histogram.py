@@ -8,7 +8,7 @@ from vmscope import native
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.terminal import printable
-from vmscope.tool import anatomy
+from vmscope.tool.model import introspection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ def histogram() -> str:
 def name(kind: type) -> str:
     """`shop.models.Order`; of the builtins without their module."""
     within = module(kind)
-    qualified = printable(anatomy.qualname(kind))
+    qualified = printable(introspection.qualname(kind))
     return qualified if within in ("", "builtins") else f"{within}.{qualified}"
 
 
 def module(kind: type) -> str:
-    return printable(anatomy.module_name(kind))
+    return printable(introspection.module_name(kind))
 
 
 COMMANDS = (

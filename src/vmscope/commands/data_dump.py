@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def run(out: Output) -> None:
     host = sys.modules.get("vmscope.tool.host")
     if host is not None and host.exists():  # else nobody could listen
-        from vmscope.tool.events import Event
+        from vmscope.tool.spec.events import Event
 
         host.vm().post(Event.DATA_DUMP_REQUEST)
 

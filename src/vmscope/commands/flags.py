@@ -41,7 +41,7 @@ def derived_flags(always: bool) -> dict[str, bool]:
         return derived
     if not always:
         return {}
-    from vmscope.tool.capabilities import CapabilityRules
+    from vmscope.tool.spec.capabilities import CapabilityRules
 
     return dict.fromkeys(CapabilityRules(0, 0, 0, 0).flags(), False)
 

@@ -12,10 +12,11 @@ from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.commands.reply import Reply
 from vmscope.terminal import printable
-from vmscope.tool import properties, sightings, threads
-from vmscope.tool.circles import circles
-from vmscope.tool.sightings import ACQUIRED, ENDED, Sighting, Turns, lock_of
-from vmscope.tool.thread_state import ThreadState, activity, condition_wait
+from vmscope.tool import properties
+from vmscope.tool.model import thread_snapshot, threads
+from vmscope.tool.model.cycles import circles
+from vmscope.tool.model.thread_snapshot import ACQUIRED, ENDED, Sighting, Turns, lock_of
+from vmscope.tool.model.thread_state import ThreadState, activity, condition_wait
 
 NAMED = 3  # of those that wait for a lock
 OWN = ("vmscope listener",)  # what the kernel cuts
@@ -24,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.commands.registry import Output
     from vmscope.native import Picture
-    from vmscope.tool.sightings import Place, Wait
+    from vmscope.tool.model.thread_snapshot import Place, Wait
 
 
 class Row:
@@ -56,12 +57,12 @@ class Dump:
 
     def __init__(self, asked: Picture | None = None) -> None:
         self.turn = Turns()
-        seen = sightings.take(self.turn, asked)
+        seen = thread_snapshot.take(self.turn, asked)
         self.turn()
         there = tasks(time.clock_gettime(time.CLOCK_BOOTTIME), self.turn, asked)
         self.frames = layout.Frames(self.turn)
-        self.owners = sightings.owners(seen, self.turn)
-        addresses = sightings.addresses(seen, self.turn)
+        self.owners = thread_snapshot.owners(seen, self.turn)
+        addresses = thread_snapshot.addresses(seen, self.turn)
         threading = sys.modules.get("threading")
         known = {} if threading is None else dict(threading._active)
         self.rows: list[Row] = []
@@ -148,7 +149,7 @@ class Dump:
     def has(self, row: Row, lock: object) -> list[str]:
         inner = lock_of(lock)
         for wait in row.waits:
-            if wait.how == sightings.NOTIFIED and lock_of(wait.what) is inner:
+            if wait.how == thread_snapshot.NOTIFIED and lock_of(wait.what) is inner:
                 return [f"\t- locked {layout.thing(wait.what)}"]  # which it gives up while it waits, as a JVM's
         return [f"\t- locked {layout.thing(inner)}", *self.behind(inner)]
 
@@ -209,7 +210,7 @@ class Dump:
 
     def blocked(self, row: Row) -> str:
         wait = row.waits[0]
-        at, of = f"0x{id(wait.what):016x}", sightings.kind(wait.what)
+        at, of = f"0x{id(wait.what):016x}", thread_snapshot.kind(wait.what)
         if wait.how == ACQUIRED:
             return f"waiting to lock monitor {at} (object {at}, a {of})"
         return f"waiting for ownable synchronizer {at}, (a {of})"

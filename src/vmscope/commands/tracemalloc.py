@@ -50,7 +50,7 @@ def _agents_listen() -> bool:
     host = sys.modules.get("vmscope.tool.host")
     if host is None or not host.exists():
         return False
-    from vmscope.tool.events import Event, bit
+    from vmscope.tool.spec.events import Event, bit
 
     return bool(host.vm().wanted() & (bit(Event.VM_OBJECT_ALLOC) | bit(Event.SAMPLED_OBJECT_ALLOC)))
 

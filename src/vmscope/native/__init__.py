@@ -27,43 +27,43 @@ if _wanted:
         else:
             TWIN_REASON = f"the extension cannot be loaded: {_error}"
 if "thread_states" not in globals():  # nor has an extension without the GIL
-    from vmscope.native.gate import *  # noqa: F403
-    from vmscope.native.locks import *  # noqa: F403
-    from vmscope.native.quiet import *  # noqa: F403
-    from vmscope.native.states import *  # noqa: F403
+    from vmscope.native.events.suspend_gate import *  # noqa: F403
+    from vmscope.native.locks.deferring_lock import *  # noqa: F403
+    from vmscope.native.locks.locks import *  # noqa: F403
+    from vmscope.native.stacks.thread_states import *  # noqa: F403
 if "count_objects" not in globals():
-    from vmscope.native.census import *  # noqa: F403
-    from vmscope.native.dump import *  # noqa: F403
+    from vmscope.native.heap.class_histogram import *  # noqa: F403
+    from vmscope.native.heap.dump import *  # noqa: F403
 if "Picture" not in globals():
-    from vmscope.native.picture import *  # noqa: F403
+    from vmscope.native.stacks.stack_snapshot import *  # noqa: F403
 if "read_tasks" not in globals():
-    from vmscope.native.tasks import *  # noqa: F403
+    from vmscope.native.sampling.os_threads import *  # noqa: F403
 if "trace_allocations" not in globals():  # nor has one before 3.13
-    from vmscope.native.allocations import *  # noqa: F403
+    from vmscope.native.events.allocations import *  # noqa: F403
 if not _wanted:
-    from vmscope.native.collector import *  # noqa: F403
-    from vmscope.native.dispatch import *  # noqa: F403
-    from vmscope.native.entries import *  # noqa: F403
-    from vmscope.native.fatal import *  # noqa: F403
-    from vmscope.native.frames import *  # noqa: F403
-    from vmscope.native.handlers import *  # noqa: F403
-    from vmscope.native.histogram import *  # noqa: F403
-    from vmscope.native.imports import *  # noqa: F403
-    from vmscope.native.later import *  # noqa: F403
-    from vmscope.native.mapping import *  # noqa: F403
-    from vmscope.native.mirror import *  # noqa: F403
-    from vmscope.native.sampler import *  # noqa: F403
-    from vmscope.native.slots import *  # noqa: F403
-    from vmscope.native.tally import *  # noqa: F403
-    from vmscope.native.thread import *  # noqa: F403
-    from vmscope.native.tracked import *  # noqa: F403
-    from vmscope.native.walk import *  # noqa: F403
+    from vmscope.native.attach.protocol import *  # noqa: F403
+    from vmscope.native.counters.histogram import *  # noqa: F403
+    from vmscope.native.counters.slots import *  # noqa: F403
+    from vmscope.native.counters.tally import *  # noqa: F403
+    from vmscope.native.events.dispatch import *  # noqa: F403
+    from vmscope.native.heap.gc_objects import *  # noqa: F403
+    from vmscope.native.region.entries import *  # noqa: F403
+    from vmscope.native.region.mapping import *  # noqa: F403
+    from vmscope.native.region.mirror import *  # noqa: F403
+    from vmscope.native.region.walk import *  # noqa: F403
+    from vmscope.native.sampling.gc_probe import *  # noqa: F403
+    from vmscope.native.sampling.import_timer import *  # noqa: F403
+    from vmscope.native.sampling.sampler import *  # noqa: F403
+    from vmscope.native.signals.crash_handler import *  # noqa: F403
+    from vmscope.native.stacks.exception_handlers import *  # noqa: F403
+    from vmscope.native.threads.delayed_call import *  # noqa: F403
+    from vmscope.native.threads.thread import *  # noqa: F403
 
     if sys.platform != "win32":  # which has no such signals, sockets and locks
-        from vmscope.native.beneath import *  # noqa: F403
-        from vmscope.native.descriptor import *  # noqa: F403
-        from vmscope.native.ends import *  # noqa: F403
-        from vmscope.native.listener import *  # noqa: F403
-        from vmscope.native.lockmap import *  # noqa: F403
+        from vmscope.native.attach.listener import *  # noqa: F403
+        from vmscope.native.files.beneath import *  # noqa: F403
+        from vmscope.native.files.descriptor import *  # noqa: F403
+        from vmscope.native.region.file_lock import *  # noqa: F403
+        from vmscope.native.signals.termination_signals import *  # noqa: F403
 
     IMPLEMENTATION = "python"

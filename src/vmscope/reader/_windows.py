@@ -9,7 +9,7 @@ assert sys.platform == "win32"
 
 from vmscope import win32
 from vmscope.errors import AccessDenied, InsecureDirectory, NoRegion, RegionSizeError, VMScopeError
-from vmscope.native.mapping import Mapping
+from vmscope.native.region.mapping import Mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from vmscope import native
-from vmscope.native import mapping
+from vmscope.native.region import mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,14 +15,17 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.tool.agents import Agent, link_agent, load_agent, unload_agent
-    from vmscope.tool.capabilities import Capability, CapabilityRules, CapabilitySet
-    from vmscope.tool.codes import Error, Phase, Version
-    from vmscope.tool.cpython import CapabilitySets, capability_sets
     from vmscope.tool.environment import Environment
-    from vmscope.tool.errors import ToolError
-    from vmscope.tool.events import Event
-    from vmscope.tool.extensions import Extension
-    from vmscope.tool.heap_types import (
+    from vmscope.tool.functions.extensions import Extension
+    from vmscope.tool.host import Host, vm
+    from vmscope.tool.model.thread_state import ThreadState
+    from vmscope.tool.model.threads import Thread, ThreadGroup
+    from vmscope.tool.spec.available_capabilities import CapabilitySets, capability_sets
+    from vmscope.tool.spec.capabilities import Capability, CapabilityRules, CapabilitySet
+    from vmscope.tool.spec.codes import Error, Phase, Version
+    from vmscope.tool.spec.errors import ToolError
+    from vmscope.tool.spec.events import Event
+    from vmscope.tool.spec.heap_types import (
         HeapCallbacks,
         HeapFilter,
         IterationControl,
@@ -32,10 +35,7 @@ if TYPE_CHECKING:
         RootKind,
         VisitControl,
     )
-    from vmscope.tool.host import Host, vm
-    from vmscope.tool.structs import ClassDefinition
-    from vmscope.tool.thread_state import ThreadState
-    from vmscope.tool.threads import Thread, ThreadGroup
+    from vmscope.tool.spec.structs import ClassDefinition
     from vmscope.tool.verbose import VerboseFlag
 
 __all__ = [
@@ -74,14 +74,14 @@ __all__ = [
 
 _HOMES = {
     "agents": ("Agent", "link_agent", "load_agent", "unload_agent"),
-    "capabilities": ("Capability", "CapabilityRules", "CapabilitySet"),
-    "codes": ("Error", "Phase", "Version"),
-    "cpython": ("CapabilitySets", "capability_sets"),
+    "spec.capabilities": ("Capability", "CapabilityRules", "CapabilitySet"),
+    "spec.codes": ("Error", "Phase", "Version"),
+    "spec.available_capabilities": ("CapabilitySets", "capability_sets"),
     "environment": ("Environment",),
-    "errors": ("ToolError",),
-    "events": ("Event",),
-    "extensions": ("Extension",),
-    "heap_types": (
+    "spec.errors": ("ToolError",),
+    "spec.events": ("Event",),
+    "functions.extensions": ("Extension",),
+    "spec.heap_types": (
         "HeapCallbacks",
         "HeapFilter",
         "IterationControl",
@@ -92,9 +92,9 @@ _HOMES = {
         "VisitControl",
     ),
     "host": ("Host", "vm"),
-    "structs": ("ClassDefinition",),
-    "thread_state": ("ThreadState",),
-    "threads": ("Thread", "ThreadGroup"),
+    "spec.structs": ("ClassDefinition",),
+    "model.thread_state": ("ThreadState",),
+    "model.threads": ("Thread", "ThreadGroup"),
     "verbose": ("VerboseFlag",),
 }
 

@@ -13,9 +13,10 @@ import sys
 
 from vmscope import later, log, native
 from vmscope.errors import AgentError, LibraryError
-from vmscope.tool import calls, host, reports
-from vmscope.tool.codes import Phase, Version
-from vmscope.tool.errors import IllegalArgument, WrongPhase
+from vmscope.tool import agent_errors, host
+from vmscope.tool.functions import entry_checks
+from vmscope.tool.spec.codes import Phase, Version
+from vmscope.tool.spec.errors import IllegalArgument, WrongPhase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ def attach_one(name: str, options: str | None, found: Callable[[], None], kind: 
     vm = host.vm()
     if vm.phase != Phase.LIVE:
         raise WrongPhase(f"agents attach in the phase LIVE, not in {Phase(vm.phase).name}")
-    calls.text(name)
+    entry_checks.text(name)
     if options is not None:
-        calls.text(options)
+        entry_checks.text(options)
     if not kind and (os.sep in name or name.endswith(SUFFIX)):
         kind = "-agentpath"
     agent = find(vm, kind, name, options) if kind else _find_by_name(vm, name, options)
@@ -75,7 +76,7 @@ def unload_agent(agent: Agent) -> None:
     AgentError for one that is linked, which stays to the end, or is no longer loaded; IllegalArgument for no Agent.
     """
     vm = host.vm()
-    calls.instance_of(Agent, IllegalArgument)(agent)
+    entry_checks.instance_of(Agent, IllegalArgument)(agent)
     if agent.linked:
         raise AgentError(agent.name, "it is linked into the program, and never unloaded")
     with vm.lock:
@@ -140,8 +141,8 @@ def _load_each(vm: Host, named: Iterable[str], function: str) -> list[AgentError
         try:
             agent_of(vm, option).call(function)
         except AgentError as error:
-            reports.count(error.agent, function)
-            reports.error("%s", error)
+            agent_errors.count(error.agent, function)
+            agent_errors.error("%s", error)
             failed.append(error)
     return failed
 
@@ -239,8 +240,8 @@ class AgentVM:
             try:
                 callback()
             except BaseException as error:
-                reports.count(self.agent, "at_unload")
-                reports.error("agent %s: what it wanted called at its end raised", self.agent, error=error)
+                agent_errors.count(self.agent, "at_unload")
+                agent_errors.error("agent %s: what it wanted called at its end raised", self.agent, error=error)
         environments, self._environments = self._environments, []
         for environment in environments:
             if not environment.disposed:
@@ -305,8 +306,8 @@ class Agent:
             try:
                 function(self.vm)
             except BaseException as error:
-                reports.count(self.name, "agent_on_unload")
-                reports.error("agent %s: agent_on_unload%s raised", self.name, self._suffix, error=error)
+                agent_errors.count(self.name, "agent_on_unload")
+                agent_errors.error("agent %s: agent_on_unload%s raised", self.name, self._suffix, error=error)
 
     def __repr__(self) -> str:
         return f"<Agent {self.name}{'=' if self.options else ''}{self.options}{', linked' if self.linked else ''}>"

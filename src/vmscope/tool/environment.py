@@ -5,27 +5,27 @@ The groups of functions stand in modules of their own; each derives from `Base`,
 
 from __future__ import annotations
 
-from vmscope.tool.breakpoints import Breakpoints
-from vmscope.tool.classes import Classes
-from vmscope.tool.extensions import Extensions
-from vmscope.tool.fields import Fields
-from vmscope.tool.general import General
-from vmscope.tool.heap import Heap
-from vmscope.tool.impossible import Impossible
-from vmscope.tool.local_variables import LocalVariables
-from vmscope.tool.methods import Methods
-from vmscope.tool.modules import Modules
-from vmscope.tool.monitor_info import MonitorInfo
-from vmscope.tool.notification import Notification
-from vmscope.tool.raw_monitors import RawMonitors
-from vmscope.tool.redefinition import Redefinition
-from vmscope.tool.settings import Settings
-from vmscope.tool.stacks import Stacks
-from vmscope.tool.suspension import Suspending
-from vmscope.tool.system import System
-from vmscope.tool.thread_control import ThreadControl
-from vmscope.tool.thread_queries import ThreadQueries
-from vmscope.tool.watches import FieldWatches
+from vmscope.tool.functions.breakpoints import Breakpoints
+from vmscope.tool.functions.classes import Classes
+from vmscope.tool.functions.extensions import Extensions
+from vmscope.tool.functions.fields import Fields
+from vmscope.tool.functions.general import General
+from vmscope.tool.functions.heap import Heap
+from vmscope.tool.functions.local_variables import LocalVariables
+from vmscope.tool.functions.methods import Methods
+from vmscope.tool.functions.modules import Modules
+from vmscope.tool.functions.monitor_info import MonitorInfo
+from vmscope.tool.functions.notification import Notification
+from vmscope.tool.functions.raw_monitors import RawMonitors
+from vmscope.tool.functions.redefinition import Redefinition
+from vmscope.tool.functions.settings import Settings
+from vmscope.tool.functions.stacks import Stacks
+from vmscope.tool.functions.suspension import Suspending
+from vmscope.tool.functions.system import System
+from vmscope.tool.functions.thread_control import ThreadControl
+from vmscope.tool.functions.thread_queries import ThreadQueries
+from vmscope.tool.functions.unsupported import Impossible
+from vmscope.tool.sources.field_watches import FieldWatches
 
 
 class Environment(

@@ -11,17 +11,20 @@ import atexit
 import sys
 
 from vmscope import flags, later, native
-from vmscope.tool import calls, cpython, mechanisms, threads
-from vmscope.tool.breakpoints import Points, Pops
-from vmscope.tool.capabilities import CapabilityRules
-from vmscope.tool.codes import Phase, Version
 from vmscope.tool.environment import Environment
-from vmscope.tool.errors import LONGEST, NotAttached, VersionNotOffered, shown
-from vmscope.tool.events import Event, bit
-from vmscope.tool.locks import Locks
-from vmscope.tool.suspension import Suspension
-from vmscope.tool.taken import taken
-from vmscope.tool.watches import Watches
+from vmscope.tool.functions import entry_checks
+from vmscope.tool.functions.breakpoints import Points, Pops
+from vmscope.tool.functions.suspension import Suspension
+from vmscope.tool.model import threads
+from vmscope.tool.model.resource_holders import taken
+from vmscope.tool.sources import event_sources
+from vmscope.tool.sources.field_watches import Watches
+from vmscope.tool.sources.locks import Locks
+from vmscope.tool.spec import available_capabilities
+from vmscope.tool.spec.capabilities import CapabilityRules
+from vmscope.tool.spec.codes import Phase, Version
+from vmscope.tool.spec.errors import LONGEST, NotAttached, VersionNotOffered, shown
+from vmscope.tool.spec.events import Event, bit
 
 if sys.platform != "win32":
     from vmscope import termination
@@ -32,8 +35,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from vmscope.tool.agents import Agent
-    from vmscope.tool.extensions import Extension
-    from vmscope.tool.threads import Thread
+    from vmscope.tool.functions.extensions import Extension
+    from vmscope.tool.model.threads import Thread
 
     class Mechanism(Protocol):
         """What makes events happen: a tool id of sys.monitoring, a gc callback, a wrapped bootstrap."""
@@ -67,7 +70,7 @@ class Host:
         self._telling = False  # the thread that has the lock is telling them
         self._dropped: list[object] = []
         self._probed = rules is None
-        self.rules = rules or CapabilityRules(*(int(bits) for bits in cpython.capability_sets()))
+        self.rules = rules or CapabilityRules(*(int(bits) for bits in available_capabilities.capability_sets()))
         self.environments: list[Environment] = []
         self.agents: list[Agent] = []  # those that are loaded, in the order of their loading
         self.extension_events: set[int] = set()  # those that a mechanism makes, added by it
@@ -87,7 +90,7 @@ class Host:
             given: object = version
             name = f"{given:#x}" if isinstance(given, int) else shown(given)
             raise VersionNotOffered(f"the tool interface has no version {name}"[:LONGEST])
-        calls.text(agent)
+        entry_checks.text(agent)
         with self.lock:
             if self.phase not in (Phase.ONLOAD, Phase.LIVE):
                 raise NotAttached(f"environments are made in the phases ONLOAD and LIVE, not in {self.phase.name}")
@@ -116,7 +119,7 @@ class Host:
         with self.lock:
             self.phase = phase
             if phase == Phase.LIVE and self._probed:
-                self.rules.recompute(int(cpython.capability_sets().always), phase)
+                self.rules.recompute(int(available_capabilities.capability_sets().always), phase)
         self.changed()
         if phase == Phase.START:
             self.post(Event.VM_START, only=[each for each in self.environments if not each.saw_start])
@@ -243,7 +246,7 @@ def begin(*, late: bool = False) -> Host:
     with _making:
         if _vm is None:
             host = Host()
-            mechanisms.install(host)
+            event_sources.install(host)
             if late:
                 host.enter(Phase.LIVE)
             if native.in_main_interpreter():

@@ -5,7 +5,7 @@ A process makes its own region with `native.EMPTY_PROLOGUE` and `native.encode_e
 
 from __future__ import annotations
 
-from vmscope.native.entries import NATIVE_BIG, data_offset, entry
+from vmscope.native.region.entries import NATIVE_BIG, data_offset, entry
 from vmscope.wire.layout import BIG_ENDIAN, LITTLE_ENDIAN, MAGIC, PROLOGUE_SIZE
 
 TYPE_CHECKING = False

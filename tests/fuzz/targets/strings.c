@@ -1,5 +1,5 @@
 /* The strings of a request, taken apart by a listener that has but one connection; held against the twin. */
-#include "call.c"
+#include "attach/request.c"
 #include "python.h"
 
 /* What belongs to the threads, of which there are none here. */

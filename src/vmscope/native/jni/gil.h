@@ -6,7 +6,7 @@
 #ifndef VMSCOPE_JNI_GIL_H
 #define VMSCOPE_JNI_GIL_H
 
-#include "../native.h"
+#include "native.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
  * foreign or a deleted one is found out without a look into memory that might not be there.
  *
  *   bits 0-1 kind, 2-31 place, 32-47 serial of the place, 48-63 number of the thread (local ones) */
-#include "../attributes.h"
-#include "interface.h"
+#include "attributes.h"
+#include "jni/interface.h"
 
 #define MOST (UINT32_C(1) << 30)
 

@@ -6,7 +6,7 @@
 #ifndef VMSCOPE_JNI_INTERFACE_H
 #define VMSCOPE_JNI_INTERFACE_H
 
-#include "../native.h"
+#include "native.h"
 
 #define JVMTI_SLOTS 156
 #define JVMTI_EXTENSIONS 2 /* functions over those, with numbers behind them */

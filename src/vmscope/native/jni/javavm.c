@@ -1,7 +1,7 @@
 /* The JavaVM: threads attached and detached, environments given out. */
-#include "../attributes.h"
-#include "interface.h"
-#include "gil.h"
+#include "attributes.h"
+#include "jni/interface.h"
+#include "jni/gil.h"
 
 static int32_t
 destroy(void *Py_UNUSED(vm))

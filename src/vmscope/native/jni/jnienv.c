@@ -1,8 +1,8 @@
 /* The slots of a JNIEnv, and the way from them into Python. */
-#include "jnienv.h"
+#include "jni/jnienv.h"
 
-#include "../attributes.h"
-#include "jnienv_slots.h"
+#include "attributes.h"
+#include "jni/jnienv_slots.h"
 
 int jni_checks;
 

@@ -2,8 +2,8 @@
 #ifndef VMSCOPE_JNI_JNIENV_H
 #define VMSCOPE_JNI_JNIENV_H
 
-#include "gil.h"
-#include "interface.h"
+#include "jni/gil.h"
+#include "jni/interface.h"
 
 extern const char *const jni_names[JNI_SLOTS];
 extern const uint8_t jni_despite_exception[JNI_SLOTS]; /* may be called while one is pending */

@@ -1,7 +1,7 @@
 /* An agent's library: opened, its entry points called, closed. */
 #define _GNU_SOURCE /* dladdr */
-#include "../culprit.h"
-#include "interface.h"
+#include "signals/problematic_frame.h"
+#include "jni/interface.h"
 
 #include <dlfcn.h>
 

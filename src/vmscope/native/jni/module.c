@@ -1,5 +1,5 @@
 /* The module of functions for native agents, made when the first is loaded: nobody else pays for it. */
-#include "interface.h"
+#include "jni/interface.h"
 
 #include <dlfcn.h>
 

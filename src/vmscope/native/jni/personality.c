@@ -2,7 +2,7 @@
  *
  * A thread that CPython ends unwinds its frames, and ours keep it (jni_stay). That is rare, and linking with the library
  * that has the function took each start a tenth of a millisecond. Whoever unwinds has loaded it. */
-#include "interface.h"
+#include "jni/interface.h"
 
 #if defined(__linux__) && defined(__GLIBC__) && !defined(__ARM_EABI_UNWINDER__)
 

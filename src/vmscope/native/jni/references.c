@@ -1,5 +1,5 @@
 /* The functions of a JNIEnv that agents call most: references and their frames, the pending exception. */
-#include "jnienv.h"
+#include "jni/jnienv.h"
 
 #define VERSION 0x000a0000
 #define MOST_LOCALS 65536 /* that may be asked for at once */

@@ -1,7 +1,7 @@
 /* What each OS thread has as its JNIEnv, and the frames of its local references. */
-#include "../attributes.h"
-#include "interface.h"
-#include "gil.h"
+#include "attributes.h"
+#include "jni/interface.h"
+#include "jni/gil.h"
 
 #include <pthread.h>
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from array import array
 from struct import Struct
 
-from vmscope.tool import anatomy
-from vmscope.tool.classes import array_length
-from vmscope.tool.jni.group import Group
-from vmscope.tool.jni.misuse import MisuseError
+from vmscope.tool.functions.classes import array_length
+from vmscope.tool.jni.base import Group
+from vmscope.tool.jni.jni_errors import MisuseError
+from vmscope.tool.model import introspection
 
 # array.array's code of a new array
 CODES = {"Z": "B", "B": "b", "C": "H", "S": "h", "I": "i", "J": "q", "F": "f", "D": "d"}
@@ -109,7 +109,7 @@ def any_memory(given: object) -> memoryview:
         view = memoryview(given)  # type: ignore[arg-type]
     except TypeError:
         view = None
-    if view is None or view.ndim != 1 or not view.c_contiguous or not anatomy.is_a(view.format, str):
+    if view is None or view.ndim != 1 or not view.c_contiguous or not introspection.is_a(view.format, str):
         raise MisuseError(TypeError, f"a {type(given).__name__} is no array of numbers")
     return view
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from vmscope.tool import anatomy
-from vmscope.tool.errors import InvalidFieldID
-from vmscope.tool.fields import declaring
+from vmscope.tool.functions.fields import declaring
 from vmscope.tool.jni import names, text
+from vmscope.tool.jni.base import Group
 from vmscope.tool.jni.conversions import to_java, to_python
-from vmscope.tool.jni.group import Group
 from vmscope.tool.jni.java_classes import Field
-from vmscope.tool.jni.misuse import MisuseError
+from vmscope.tool.jni.jni_errors import MisuseError
+from vmscope.tool.model import introspection
+from vmscope.tool.spec.errors import InvalidFieldID
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ class Attributes(Group):
 
 def owner_of(klass: Klass, name: str, *, static: bool) -> Klass | None:
     """The class, or the module, that declares it."""
-    if not anatomy.is_a(klass, type):
-        return klass if static and name in (anatomy.own_dict(klass) or {}) else None
+    if not introspection.is_a(klass, type):
+        return klass if static and name in (introspection.own_dict(klass) or {}) else None
     if static:
-        return next((base for base in anatomy.mro(klass) if name in anatomy.namespace(base)), None)
+        return next((base for base in introspection.mro(klass) if name in introspection.namespace(base)), None)
     try:
         return declaring(klass, name)
     except InvalidFieldID:
@@ -78,13 +78,13 @@ def owner_of(klass: Klass, name: str, *, static: bool) -> Klass | None:
 def belonging(thing: object, field: Named) -> object:
     """An object, which has to be of the class of the field."""
     klass = field[0]
-    if not anatomy.is_a(klass, type) or not issubclass(type(thing), klass):
+    if not introspection.is_a(klass, type) or not issubclass(type(thing), klass):
         raise MisuseError(TypeError, f"a {type(thing).__name__} has no field of {names.class_name(klass)}")
     return thing
 
 
 def inheriting(klass: Klass, field: Named) -> Klass:
     """A class, which has to be the field's or derived from it."""
-    if field[0] is not klass and not (anatomy.is_a(klass, type) and field[0] in anatomy.mro(klass)):
+    if field[0] is not klass and not (introspection.is_a(klass, type) and field[0] in introspection.mro(klass)):
         raise MisuseError(TypeError, f"{names.class_name(klass)} has no field of {names.class_name(field[0])}")
     return klass

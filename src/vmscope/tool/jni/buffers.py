@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vmscope.tool import anatomy
-from vmscope.tool.jni.group import Group
+from vmscope.tool.jni.base import Group
+from vmscope.tool.model import introspection
 
 LARGEST = (1 << 31) - 1
 NONE = -1
@@ -19,7 +19,7 @@ class Buffers(Group):
         return self.jni.view(address, capacity)
 
     def get_direct_buffer_address(self, buffer: object) -> int:
-        return self.jni.address(buffer) if anatomy.is_a(buffer, memoryview) else 0
+        return self.jni.address(buffer) if introspection.is_a(buffer, memoryview) else 0
 
     def get_direct_buffer_capacity(self, buffer: object) -> int:
-        return len(buffer) if anatomy.is_a(buffer, memoryview) else NONE
+        return len(buffer) if introspection.is_a(buffer, memoryview) else NONE

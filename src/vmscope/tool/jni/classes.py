@@ -17,32 +17,33 @@ import marshal
 import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 
-from vmscope.tool import anatomy, classes, modules
-from vmscope.tool.errors import AbsentInformation, InvalidFieldID, NotAvailable, UnmodifiableClass
-from vmscope.tool.fields import OBJECT, PROTECTED, is_dunder
-from vmscope.tool.structs import ConstantPool
+from vmscope.tool.functions import classes, modules
+from vmscope.tool.functions.fields import OBJECT, PROTECTED, is_dunder
+from vmscope.tool.model import introspection
+from vmscope.tool.spec.errors import AbsentInformation, InvalidFieldID, NotAvailable, UnmodifiableClass
+from vmscope.tool.spec.structs import ConstantPool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from vmscope.tool.anatomy import Method
     from vmscope.tool.environment import Environment
-    from vmscope.tool.jni.machine import Machine
-    from vmscope.tool.structs import ClassDefinition
+    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.model.introspection import Method
+    from vmscope.tool.spec.structs import ClassDefinition
 
     Class = type | ModuleType
 
 PUBLIC, PRIVATE, STATIC, FINAL, SYNTHETIC = 0x1, 0x2, 0x8, 0x10, 0x1000
 VERIFIED, PREPARED, INITIALIZED = 1, 2, 4
 FROZEN = "<frozen "  # how the file name of code begins that is in the executable
-NATIVE_SIGNATURE = f"({anatomy.signature(tuple)}{anatomy.signature(dict)}){OBJECT}"
+NATIVE_SIGNATURE = f"({introspection.signature(tuple)}{introspection.signature(dict)}){OBJECT}"
 
 # -- modules --------------------------------------------------------------------------------------
 
 
 def name_of(module: ModuleType) -> str:
-    name = anatomy.attribute(module, "__name__")
+    name = introspection.attribute(module, "__name__")
     return name if isinstance(name, str) else ""
 
 
@@ -53,10 +54,10 @@ def signature(module: ModuleType) -> str:
 
 def file_of(module: ModuleType) -> str | None:
     """What the code that was written in it has as its file name; None for C code."""
-    spec = anatomy.attribute(module, "__spec__")
-    if spec is not None and anatomy.attribute(spec, "origin") == "frozen":
-        return f"{FROZEN}{anatomy.attribute(spec, 'name')}>"
-    file = anatomy.attribute(module, "__file__")
+    spec = introspection.attribute(module, "__spec__")
+    if spec is not None and introspection.attribute(spec, "origin") == "frozen":
+        return f"{FROZEN}{introspection.attribute(spec, 'name')}>"
+    file = introspection.attribute(module, "__file__")
     if isinstance(file, str):
         return file if file.endswith(".py") else None
     return "<string>" if name_of(module) == "__main__" else None
@@ -66,7 +67,7 @@ def methods(module: ModuleType) -> Iterator[tuple[str, Method]]:
     """Its functions, in the order of their names' definition; each once."""
     file = file_of(module)
     met: set[int] = set()
-    for name, value in list((anatomy.own_dict(module) or {}).items()):
+    for name, value in list((introspection.own_dict(module) or {}).items()):
         for each in behind(module, file, value):
             if id(each) not in met:
                 met.add(id(each))
@@ -77,8 +78,8 @@ def behind(module: ModuleType, file: str | None, value: object) -> Iterator[Meth
     if isinstance(value, BuiltinFunctionType):
         if value.__self__ is module:
             yield value
-    elif type(value) is FunctionType or anatomy.is_wrapper(value):
-        for each in anatomy.functions(value):
+    elif type(value) is FunctionType or introspection.is_wrapper(value):
+        for each in introspection.functions(value):
             if each.__code__.co_filename == file and "." not in each.__code__.co_qualname:
                 yield each.__code__
 
@@ -88,8 +89,8 @@ def field_names(module: ModuleType) -> list[str]:
     own = {name for name, _ in methods(module)}
     return [
         name
-        for name, value in list((anatomy.own_dict(module) or {}).items())
-        if name not in own and not anatomy.is_one_of(value, (type, ModuleType))
+        for name, value in list((introspection.own_dict(module) or {}).items())
+        if name not in own and not introspection.is_one_of(value, (type, ModuleType))
     ]
 
 
@@ -99,13 +100,13 @@ def get_class_signature(environment: Environment, klass: ModuleType) -> tuple[st
 
 def get_class_status(environment: Environment, klass: ModuleType) -> int:
     """Not INITIALIZED while its body runs."""
-    spec = anatomy.attribute(klass, "__spec__")
-    running = spec is not None and anatomy.attribute(spec, "_initializing") is True
+    spec = introspection.attribute(klass, "__spec__")
+    running = spec is not None and introspection.attribute(spec, "_initializing") is True
     return VERIFIED | PREPARED | INITIALIZED * (not running)
 
 
 def get_source_file_name(environment: Environment, klass: ModuleType) -> str:
-    file = anatomy.attribute(klass, "__file__")
+    file = introspection.attribute(klass, "__file__")
     if not isinstance(file, str) or not file.endswith(".py"):
         raise AbsentInformation(f"{klass!r} was not written in a file of Python")
     return file
@@ -159,7 +160,7 @@ def get_source_debug_extension(environment: Environment, klass: ModuleType) -> N
 
 
 def declared(klass: ModuleType, field: str) -> str:
-    if field not in (anatomy.own_dict(klass) or {}):
+    if field not in (introspection.own_dict(klass) or {}):
         raise InvalidFieldID(f"{klass!r} has no field {field!r}")
     return field
 
@@ -237,7 +238,7 @@ def get_class_loader_classes(machine: Machine, environment: Environment, initiat
 
 
 def get_method_declaring_class(machine: Machine, environment: Environment, method: Method) -> Class:
-    return anatomy.declaring_class(method) or module_of(method)
+    return introspection.declaring_class(method) or module_of(method)
 
 
 def get_method_name(
@@ -260,7 +261,7 @@ def retransform_classes(machine: Machine, environment: Environment, classes: Seq
 
 def refuse_modules(those: Sequence[object]) -> None:
     for each in those:
-        if anatomy.is_a(each, ModuleType):
+        if introspection.is_a(each, ModuleType):
             raise UnmodifiableClass(f"{each!r} is a module: it cannot be redefined")
 
 
@@ -268,8 +269,8 @@ def module_of(method: Method) -> ModuleType:
     """The module that a method of no class was written in."""
     if not isinstance(method, CodeType):
         owner = getattr(method, "__self__", None)
-        named = sys.modules.get(str(anatomy.attribute(method, "__module__")))
-        return next((each for each in (owner, named) if anatomy.is_a(each, ModuleType)), builtins)
+        named = sys.modules.get(str(introspection.attribute(method, "__module__")))
+        return next((each for each in (owner, named) if introspection.is_a(each, ModuleType)), builtins)
     for module in modules.loaded_modules():
         if file_of(module) == method.co_filename:
             return module

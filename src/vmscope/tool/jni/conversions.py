@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import unpack_from
 
-from vmscope.tool.jni.misuse import MisuseError
+from vmscope.tool.jni.jni_errors import MisuseError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

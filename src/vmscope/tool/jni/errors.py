@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from vmscope import terminal
-from vmscope.tool import anatomy, threads
-from vmscope.tool.frames import is_own
 from vmscope.tool.jni import names, text
-from vmscope.tool.jni.group import Group
-from vmscope.tool.jni.misuse import MisuseError
+from vmscope.tool.jni.base import Group
+from vmscope.tool.jni.jni_errors import MisuseError
+from vmscope.tool.model import introspection, threads
+from vmscope.tool.model.frames import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ ERROR = -1
 
 class Errors(Group):
     def throw_new(self, klass: object, message: int) -> int:
-        if not anatomy.is_a(klass, type) or not anatomy.derives(klass, BaseException):
+        if not introspection.is_a(klass, type) or not introspection.derives(klass, BaseException):
             raise MisuseError(TypeError, f"{klass!r} is no class of exceptions")
         given = (text.decode(self.jni.text(message)),) if message else ()
         try:
             error = klass(*given)
-            if not anatomy.is_a(error, BaseException):
+            if not introspection.is_a(error, BaseException):
                 raise TypeError(f"{names.class_name(klass)} has made a {type(error).__name__}, which is no exception")
         except Exception as other:
             self.jni.throw(other)

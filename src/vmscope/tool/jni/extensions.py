@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vmscope.tool.capabilities import Capability
-from vmscope.tool.codes import Phases
-from vmscope.tool.errors import IllegalArgument
-from vmscope.tool.functions import SLOTS, Function
+from vmscope.tool.spec.capabilities import Capability
+from vmscope.tool.spec.codes import Phases
+from vmscope.tool.spec.errors import IllegalArgument
+from vmscope.tool.spec.functions import SLOTS, Function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vmscope.tool.environment import Environment
-    from vmscope.tool.jni.machine import Machine
+    from vmscope.tool.jni.bridge import Machine
 
 
 class NativeExtension:

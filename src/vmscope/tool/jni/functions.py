@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vmscope.tool.environment import Environment
-    from vmscope.tool.jni.machine import Machine
-    from vmscope.tool.threads import Thread
+    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.model.threads import Thread
 
 
 def run_agent_thread(

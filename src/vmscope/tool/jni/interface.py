@@ -5,24 +5,24 @@ from __future__ import annotations
 from types import ModuleType
 
 from vmscope import flags
-from vmscope.tool import anatomy
 from vmscope.tool.jni import conversions
 from vmscope.tool.jni.arrays import Arrays
 from vmscope.tool.jni.attributes import Attributes
 from vmscope.tool.jni.buffers import Buffers
 from vmscope.tool.jni.errors import Errors
 from vmscope.tool.jni.invocation import Invocation
-from vmscope.tool.jni.misuse import MisuseError
+from vmscope.tool.jni.jni_errors import MisuseError
 from vmscope.tool.jni.monitors import Monitors
 from vmscope.tool.jni.reflection import Reflection
 from vmscope.tool.jni.strings import Strings
 from vmscope.tool.jni.table import FUNCTIONS, PRIMITIVES, Function
+from vmscope.tool.model import introspection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vmscope.tool.jni.machine import Machine
+    from vmscope.tool.jni.bridge import Machine
 
     Number = int | float
 
@@ -77,7 +77,7 @@ class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Mon
                 if nullable:
                     return None
                 raise MisuseError(TypeError, f"null is no {kind}" if not value else f"the {kind} has gone")
-            if kind in KINDS and not anatomy.is_one_of(thing, KINDS[kind]):
+            if kind in KINDS and not introspection.is_one_of(thing, KINDS[kind]):
                 raise MisuseError(TypeError, f"a {type(thing).__name__} is no {kind}")
             return thing
         if kind == "method":

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from types import CodeType, FunctionType, ModuleType
 
-from vmscope.tool import anatomy
 from vmscope.tool.jni import conversions, java, names, targets, text
-from vmscope.tool.jni.group import Group
-from vmscope.tool.jni.misuse import MisuseError
+from vmscope.tool.jni.base import Group
+from vmscope.tool.jni.jni_errors import MisuseError
 from vmscope.tool.jni.targets import CONSTRUCTOR, Target
+from vmscope.tool.model import introspection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from vmscope.tool.anatomy import Method
-    from vmscope.tool.jni.machine import Machine
+    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.model.introspection import Method
 
     Klass = type | ModuleType
 
@@ -92,7 +92,7 @@ class Invocation(Group):
         function: Callable[..., object]
         if target.java is not None and not overridden(type(thing), target):
             result = target.java(thing, *arguments)
-        elif anatomy.is_a(targets.looked_up(type(thing), target.name)[1], property):
+        elif introspection.is_a(targets.looked_up(type(thing), target.name)[1], property):
             result = self._property(type(thing), thing, target, arguments)
         else:
             function = getattr(thing, target.name)
@@ -102,7 +102,7 @@ class Invocation(Group):
     def call_nonvirtual_method(self, letter: str, thing: object, klass: Klass, method: int, values: int) -> int | float:
         """The method of this class, though the object's own may have another."""
         target = self._of_object(thing, method)
-        if not anatomy.is_a(klass, type) or not issubclass(type(thing), klass):
+        if not introspection.is_a(klass, type) or not issubclass(type(thing), klass):
             raise MisuseError(TypeError, f"a {type(thing).__name__} is no {names.class_name(klass)}")
         arguments = conversions.read(self.jni, target.letters, values)
         if target.name == CONSTRUCTOR:
@@ -111,7 +111,7 @@ class Invocation(Group):
             result = target.java(thing, *arguments)
         else:
             value: Any = targets.looked_up(klass, target.name)[1]
-            if anatomy.is_a(value, property):
+            if introspection.is_a(value, property):
                 result = self._property(klass, thing, target, arguments)
             else:
                 bind: Any = getattr(type(value), "__get__", None)
@@ -123,7 +123,7 @@ class Invocation(Group):
         if not target.static:
             raise MisuseError(TypeError, f"{target.name} is no static method")
         owner = target.owner
-        if klass is not owner and not (anatomy.is_a(klass, type) and owner in anatomy.mro(klass)):
+        if klass is not owner and not (introspection.is_a(klass, type) and owner in introspection.mro(klass)):
             raise MisuseError(TypeError, f"{names.class_name(klass)} has no method of {names.class_name(owner)}")
         arguments = conversions.read(self.jni, target.letters, values)
         function = target.java or getattr(klass, target.name)
@@ -134,8 +134,8 @@ class Invocation(Group):
         if target.static:
             raise MisuseError(TypeError, f"{target.name} is a static method")
         owner = target.owner
-        is_class = owner is type and anatomy.is_a(thing, ModuleType)  # a jclass as well
-        if not is_class and not (anatomy.is_a(owner, type) and issubclass(type(thing), owner)):
+        is_class = owner is type and introspection.is_a(thing, ModuleType)  # a jclass as well
+        if not is_class and not (introspection.is_a(owner, type) and issubclass(type(thing), owner)):
             raise MisuseError(TypeError, f"a {type(thing).__name__} has no method of {names.class_name(owner)}")
         return target
 
@@ -149,16 +149,16 @@ class Invocation(Group):
 
     def new_object(self, klass: Klass, method: int, values: int) -> object:
         target = self.target(method)
-        if target.name != CONSTRUCTOR or not anatomy.is_a(klass, type):
+        if target.name != CONSTRUCTOR or not introspection.is_a(klass, type):
             raise MisuseError(TypeError, f"{target.name} makes no object of {names.class_name(klass)}")
-        if target.owner not in anatomy.mro(klass):
+        if target.owner not in introspection.mro(klass):
             raise MisuseError(TypeError, f"{names.class_name(klass)} has no constructor of another class")
         arguments = conversions.read(self.jni, target.letters, values)
         return (target.java or klass)(*arguments)
 
     def alloc_object(self, klass: Klass) -> object:
         """Without `__init__`. TypeError, as InstantiationException, for what makes no objects."""
-        if not anatomy.is_a(klass, type):
+        if not introspection.is_a(klass, type):
             raise TypeError(f"{names.class_name(klass)} is a module")
         made = java.of_class(java.CONSTRUCTORS, klass)
         new: Any = klass.__new__
@@ -174,8 +174,8 @@ class Invocation(Group):
 
     def from_reflected_method(self, function: object) -> int:
         """Of a function, a method, or a code object."""
-        found = next(anatomy.functions(function), None)
-        if anatomy.is_a(function, CodeType):
+        found = next(introspection.functions(function), None)
+        if introspection.is_a(function, CodeType):
             return self.jni.method_id(function)
         if found is None:
             raise MisuseError(TypeError, f"a {type(function).__name__} is no method")

@@ -12,12 +12,13 @@ from threading import Thread
 from types import ModuleType
 
 from vmscope import terminal
-from vmscope.tool import anatomy, thread_queries, threads
-from vmscope.tool.classes import is_array, is_interface
+from vmscope.tool.functions import thread_queries
+from vmscope.tool.functions.classes import is_array, is_interface
 from vmscope.tool.jni import java_system, jthreads
 from vmscope.tool.jni.names import class_name, find_class
 from vmscope.tool.jni.text import length
-from vmscope.tool.threads import ThreadGroup
+from vmscope.tool.model import introspection, threads
+from vmscope.tool.model.threads import ThreadGroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,19 +65,19 @@ def class_to_string(klass: Klass) -> str:
 
 
 def class_is_instance(klass: Klass, thing: object) -> bool:
-    return anatomy.is_a(klass, type) and isinstance(thing, klass)
+    return introspection.is_a(klass, type) and isinstance(thing, klass)
 
 
 def class_is_interface(klass: Klass) -> bool:
-    return anatomy.is_a(klass, type) and is_interface(klass)
+    return introspection.is_a(klass, type) and is_interface(klass)
 
 
 def class_is_array(klass: Klass) -> bool:
-    return anatomy.is_a(klass, type) and is_array(klass)
+    return introspection.is_a(klass, type) and is_array(klass)
 
 
 def class_get_superclass(klass: Klass) -> type | None:
-    return next(iter(anatomy.bases(klass)), None) if anatomy.is_a(klass, type) else None
+    return next(iter(introspection.bases(klass)), None) if introspection.is_a(klass, type) else None
 
 
 def class_get_class_loader(klass: Klass) -> None:
@@ -84,7 +85,7 @@ def class_get_class_loader(klass: Klass) -> None:
 
 
 def class_get_module(klass: Klass) -> ModuleType | None:
-    return anatomy.module_of(klass) if anatomy.is_a(klass, type) else klass  # type: ignore[return-value]
+    return introspection.module_of(klass) if introspection.is_a(klass, type) else klass  # type: ignore[return-value]
 
 
 def class_for_name(name: str) -> Klass:

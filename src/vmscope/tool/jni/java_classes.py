@@ -7,7 +7,7 @@ from threading import Thread
 from types import ModuleType
 from typing import Any
 
-from vmscope.tool.threads import ThreadGroup
+from vmscope.tool.model.threads import ThreadGroup
 
 
 class System:

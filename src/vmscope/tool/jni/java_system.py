@@ -8,7 +8,7 @@ import time
 
 from vmscope import flags
 from vmscope.tool import properties
-from vmscope.tool.classes import hash_of
+from vmscope.tool.functions.classes import hash_of
 from vmscope.tool.jni.java_classes import Runtime, System, VMSupport
 
 TYPE_CHECKING = False

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 
-from vmscope.tool import anatomy, threads
-from vmscope.tool.threads import Thread
+from vmscope.tool.model import introspection, threads
+from vmscope.tool.model.threads import Thread
 
 
 class UnknownThread(threading.Thread):
@@ -74,4 +74,4 @@ def thread_of(thing: object) -> object:
     """The Thread of what an agent hands over for one; what is no thread comes back as it is."""
     if isinstance(thing, UnknownThread):
         return thing.thread
-    return threads.of_program(thing) if anatomy.is_a(thing, threading.Thread) else thing
+    return threads.of_program(thing) if introspection.is_a(thing, threading.Thread) else thing

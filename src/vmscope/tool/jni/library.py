@@ -11,7 +11,7 @@ import os
 
 from vmscope.errors import LibraryError
 from vmscope.tool.agents import PREFIX, SUFFIX, Agent
-from vmscope.tool.jni.machine import machine
+from vmscope.tool.jni.bridge import machine
 from vmscope.tool.properties import properties
 
 TYPE_CHECKING = False

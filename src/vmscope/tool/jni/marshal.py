@@ -9,20 +9,20 @@ from __future__ import annotations
 from functools import partial
 from types import ModuleType
 
-from vmscope.tool import calls
-from vmscope.tool.anatomy import is_a
 from vmscope.tool.environment import Environment
-from vmscope.tool.errors import ERRORS, IllegalArgument, NullPointer
-from vmscope.tool.functions import BY_METHOD, STRUCTS
+from vmscope.tool.functions import entry_checks
 from vmscope.tool.jni import classes, extensions, functions, structs, values
+from vmscope.tool.model.introspection import is_a
+from vmscope.tool.spec.errors import ERRORS, IllegalArgument, NullPointer
+from vmscope.tool.spec.functions import BY_METHOD, STRUCTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from vmscope.tool.functions import Function, Parameter
-    from vmscope.tool.jni.machine import Machine
+    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.spec.functions import Function, Parameter
 
     Arguments = tuple[int | float, ...]
 
@@ -54,7 +54,7 @@ class Call:
         self._of_module = classes.OF_MODULE.get(row.method)
 
     def __call__(self, environment: Environment, arguments: Arguments) -> None:
-        calls.enter(environment, self.row)
+        entry_checks.enter(environment, self.row)
         length = 0 if self._length_at is None else int(arguments[self._length_at])
         given: dict[str, object] = {}
         for place, parameter, look_at in self._steps:
@@ -120,8 +120,8 @@ def body(machine: Machine, row: Function) -> Callable[..., object]:
 def looker(row: Function, parameter: Parameter) -> Callable[[object], None]:
     """What an argument has to pass when it was read."""
     if parameter.direction or parameter.type in STRUCTS or parameter.type in structs.READERS:
-        return calls.anything
-    check = calls.checker(row, parameter)
+        return entry_checks.anything
+    check = entry_checks.checker(row, parameter)
     if parameter.type != "class" or parameter.array:
         return check
 

@@ -7,13 +7,14 @@ import _thread
 import os
 
 from vmscope import native
-from vmscope.tool import monitor_info, threads
-from vmscope.tool.jni.group import Group
+from vmscope.tool.functions import monitor_info
+from vmscope.tool.jni.base import Group
+from vmscope.tool.model import threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.tool.jni.machine import Machine
-    from vmscope.tool.threads import Thread
+    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.model.threads import Thread
 
 ERROR = -1
 

@@ -11,8 +11,8 @@ import sys
 from types import ModuleType
 
 from vmscope import later
-from vmscope.tool import anatomy
 from vmscope.tool.jni.java_classes import CLASSES
+from vmscope.tool.model import introspection
 
 PRIMITIVES = "ZBCSIJFD"
 MOST_PARAMETERS = 255
@@ -53,15 +53,19 @@ def imported(name: str) -> ModuleType | None:
                 return None
             raise
         found = sys.modules.get(name)
-    return found if anatomy.is_a(found, ModuleType) else None
+    return found if introspection.is_a(found, ModuleType) else None
 
 
 def within(module: ModuleType, name: str) -> type | None:
     """The class that a module has under this name, `Order$Line` for one in a class."""
     found: object = module
     for part in name.split("$"):
-        found = anatomy.namespace(found).get(part) if anatomy.is_a(found, type) else anatomy.attribute(found, part)
-    return found if anatomy.is_a(found, type) else None
+        found = (
+            introspection.namespace(found).get(part)
+            if introspection.is_a(found, type)
+            else introspection.attribute(found, part)
+        )
+    return found if introspection.is_a(found, type) else None
 
 
 def array_class(name: str) -> type:
@@ -83,9 +87,9 @@ def array_class(name: str) -> type:
 
 def class_name(klass: type | ModuleType) -> str:
     """As `Class.getName` has it, `shop.models.Order$Line`."""
-    if anatomy.is_a(klass, type):
-        return anatomy.signature(klass)[1:-1].replace("/", ".").removeprefix(f"{builtins.__name__}.")
-    return str(anatomy.attribute(klass, "__name__"))
+    if introspection.is_a(klass, type):
+        return introspection.signature(klass)[1:-1].replace("/", ".").removeprefix(f"{builtins.__name__}.")
+    return str(introspection.attribute(klass, "__name__"))
 
 
 def parse(signature: str) -> tuple[str, str] | None:

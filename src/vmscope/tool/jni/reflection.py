@@ -5,10 +5,10 @@ from __future__ import annotations
 from struct import Struct
 from types import ModuleType
 
-from vmscope.tool import anatomy
-from vmscope.tool.classes import is_interface
+from vmscope.tool.functions.classes import is_interface
 from vmscope.tool.jni import names, text
-from vmscope.tool.jni.group import Group
+from vmscope.tool.jni.base import Group
+from vmscope.tool.model import introspection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,21 +29,21 @@ class Reflection(Group):
 
     def get_superclass(self, klass: Klass) -> type | None:
         """The first base; None for an interface, `object` and a module."""
-        if not anatomy.is_a(klass, type) or is_interface(klass):
+        if not introspection.is_a(klass, type) or is_interface(klass):
             return None
-        return next(iter(anatomy.bases(klass)), None)
+        return next(iter(introspection.bases(klass)), None)
 
     def is_assignable_from(self, klass: Klass, to: Klass) -> bool:
-        if anatomy.is_a(klass, type) and anatomy.is_a(to, type):
+        if introspection.is_a(klass, type) and introspection.is_a(to, type):
             return issubclass(klass, to)
         return klass is to
 
     def is_instance_of(self, thing: object, klass: Klass) -> bool:
         """Null is of every class."""
-        return thing is None or (anatomy.is_a(klass, type) and isinstance(thing, klass))
+        return thing is None or (introspection.is_a(klass, type) and isinstance(thing, klass))
 
     def get_module(self, klass: Klass) -> ModuleType | None:
-        return anatomy.module_of(klass) if anatomy.is_a(klass, type) else klass  # type: ignore[return-value]
+        return introspection.module_of(klass) if introspection.is_a(klass, type) else klass  # type: ignore[return-value]
 
     def register_natives(self, klass: Klass, methods: int, count: int) -> int:
         """AttributeError, as NoSuchMethodError: no method of Python is declared native."""

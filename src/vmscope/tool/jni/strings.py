@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vmscope.tool.jni import text
-from vmscope.tool.jni.group import Group
+from vmscope.tool.jni.base import Group
 
 UNIT = 2  # bytes
 

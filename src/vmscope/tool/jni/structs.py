@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from struct import Struct
 
-from vmscope.tool.capabilities import CapabilitySet
-from vmscope.tool.events import Event
-from vmscope.tool.heap_types import HeapCallbacks
 from vmscope.tool.jni import values
 from vmscope.tool.jni.values import POINTER, Output
-from vmscope.tool.structs import ClassDefinition
+from vmscope.tool.spec.capabilities import CapabilitySet
+from vmscope.tool.spec.events import Event
+from vmscope.tool.spec.heap_types import HeapCallbacks
+from vmscope.tool.spec.structs import ClassDefinition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vmscope.tool.environment import Environment
-    from vmscope.tool.extensions import ExtensionEvent
+    from vmscope.tool.functions.extensions import ExtensionEvent
+    from vmscope.tool.functions.monitor_info import MonitorStackDepth, MonitorUsage
+    from vmscope.tool.functions.stacks import FrameInfo, StackInfo
+    from vmscope.tool.functions.system import TimerInfo
+    from vmscope.tool.functions.thread_queries import ThreadGroupInfo, ThreadInfo
+    from vmscope.tool.jni.bridge import Machine
     from vmscope.tool.jni.extensions import NativeExtension
-    from vmscope.tool.jni.machine import Machine
-    from vmscope.tool.monitor_info import MonitorStackDepth, MonitorUsage
-    from vmscope.tool.stacks import FrameInfo, StackInfo
-    from vmscope.tool.structs import LineNumberEntry, LocalVariableEntry
-    from vmscope.tool.system import TimerInfo
-    from vmscope.tool.thread_queries import ThreadGroupInfo, ThreadInfo
+    from vmscope.tool.spec.structs import LineNumberEntry, LocalVariableEntry
 
     Reader = Callable[[Machine, Environment, int, int], object]
     Packer = Callable[[Output, Any], bytes]

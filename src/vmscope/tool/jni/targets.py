@@ -6,17 +6,17 @@ import sys
 from threading import Thread
 from types import BuiltinFunctionType, ClassMethodDescriptorType, CodeType, FunctionType, ModuleType
 
-from vmscope.tool import anatomy
-from vmscope.tool.anatomy import VARARGS, VARKEYWORDS
+from vmscope.tool.functions.methods import DICT, OBJECT, TUPLE
 from vmscope.tool.jni import java, names
-from vmscope.tool.methods import DICT, OBJECT, TUPLE
+from vmscope.tool.model import introspection
+from vmscope.tool.model.introspection import VARARGS, VARKEYWORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from vmscope.tool.anatomy import Method
+    from vmscope.tool.model.introspection import Method
 
     Klass = type | ModuleType
 
@@ -40,10 +40,10 @@ class Target:
         """Whether it is the method itself: a derived class's constructor may be its base's `__init__`."""
         if self.java is not None:
             return False
-        if not anatomy.is_a(self.owner, type):
+        if not introspection.is_a(self.owner, type):
             return True
         name = "__init__" if self.name == CONSTRUCTOR else self.name
-        return name in anatomy.namespace(self.owner) and method is not object.__init__
+        return name in introspection.namespace(self.owner) and method is not object.__init__
 
     def is_like(self, other: Target) -> bool:
         """Whether a call of one is a call of the other."""
@@ -68,7 +68,7 @@ def signature(code: CodeType) -> str:
 
 def arguments_of(code: CodeType, given: list[object]) -> tuple[list[object], dict[str, object]]:
     """The last ones of its parameters, in the order of their slots, as a call has them."""
-    named = anatomy.parameters(code)
+    named = introspection.parameters(code)
     skipped = len(named) - len(given)
     rest = list(given)
     keywords: dict[str, object] = {}
@@ -94,16 +94,16 @@ def find(klass: Klass, name: str, written: str, *, static: bool) -> tuple[Target
 def constructor(target: Target) -> tuple[Target, Method] | None:
     """An object is made by a call of its class."""
     klass = target.owner
-    if target.static or not anatomy.is_a(klass, type):
+    if target.static or not introspection.is_a(klass, type):
         return None
     made = java.of_class(java.CONSTRUCTORS, klass)
     if made is not None:
         target.java = made
         return target, method_of(made)
-    for base in anatomy.mro(klass):
-        own = anatomy.namespace(base)
+    for base in introspection.mro(klass):
+        own = introspection.namespace(base)
         function = own.get("__init__") if base is not object else None
-        if anatomy.is_a(function, FunctionType):
+        if introspection.is_a(function, FunctionType):
             return (target, function.__code__) if takes(function, len(target.letters), skipped=1) else None
         if function is not None:
             return target, method_of(function)
@@ -137,7 +137,7 @@ def of_java(target: Target) -> tuple[Target, Method] | None:
     """What a class of Java's has, on what stands for it."""
     klass = target.owner
     table = java.STATIC if target.static else java.METHODS
-    for base in anatomy.mro(klass) if anatomy.is_a(klass, type) else ():
+    for base in introspection.mro(klass) if introspection.is_a(klass, type) else ():
         function = (java.of_class(table, base) or {}).get(target.name)
         if function is not None:
             if isinstance(function, FunctionType) and not takes(function, len(target.letters), not target.static):
@@ -152,19 +152,19 @@ def of_code(code: Method) -> Target | None:
     """For an id that came with an event: the method or function that this is the code of."""
     if not isinstance(code, CodeType):
         return None
-    count = len(anatomy.parameters(code))
-    klass = anatomy.declaring_class(code)
+    count = len(introspection.parameters(code))
+    klass = introspection.declaring_class(code)
     if klass is not None:
-        for name, each in anatomy.methods(klass):
-            if anatomy.method(each) is code:
-                value = anatomy.namespace(klass)[name]
+        for name, each in introspection.methods(klass):
+            if introspection.method(each) is code:
+                value = introspection.namespace(klass)[name]
                 target = Target(klass, name, "L" * (count - skipped_of(klass, value)), static=is_static(klass, value))
                 target.canonical = code
                 return target
         return None
     for module in list(sys.modules.values()):
-        if anatomy.is_a(module, ModuleType):
-            for function in anatomy.functions((anatomy.own_dict(module) or {}).get(code.co_name)):
+        if introspection.is_a(module, ModuleType):
+            for function in introspection.functions((introspection.own_dict(module) or {}).get(code.co_name)):
                 if function.__code__ is code:
                     target = Target(module, code.co_name, "L" * count, static=True)
                     target.canonical = code
@@ -174,42 +174,44 @@ def of_code(code: Method) -> Target | None:
 
 def looked_up(klass: Klass, name: str) -> tuple[Klass | None, object]:
     """The class or module that has this attribute, and what stands there."""
-    for base in anatomy.mro(klass) if anatomy.is_a(klass, type) else (klass,):
-        own = anatomy.namespace(base) if anatomy.is_a(base, type) else anatomy.own_dict(base) or {}
+    for base in introspection.mro(klass) if introspection.is_a(klass, type) else (klass,):
+        own = introspection.namespace(base) if introspection.is_a(base, type) else introspection.own_dict(base) or {}
         if name in own:
             return base, own[name]
     return None, None
 
 
 def is_static(base: Klass, value: object) -> bool:
-    return not anatomy.is_a(base, type) or anatomy.is_one_of(
+    return not introspection.is_a(base, type) or introspection.is_one_of(
         value, (staticmethod, classmethod, BuiltinFunctionType, ClassMethodDescriptorType)
     )
 
 
 def skipped_of(base: Klass, value: object) -> int:
     """How many parameters JNI does not hand over: the object's own or the class."""
-    return int(anatomy.is_a(base, type) and not anatomy.is_one_of(value, (staticmethod, BuiltinFunctionType)))
+    return int(
+        introspection.is_a(base, type) and not introspection.is_one_of(value, (staticmethod, BuiltinFunctionType))
+    )
 
 
 def within(base: Klass, value: object) -> Method | None:
     """What an attribute is to the tool interface; None for what is no method."""
-    if anatomy.is_one_of(value, anatomy.NATIVE):
+    if introspection.is_one_of(value, introspection.NATIVE):
         return value  # type: ignore[return-value]
-    if anatomy.is_one_of(value, (type, ModuleType)):
+    if introspection.is_one_of(value, (type, ModuleType)):
         return None
-    found = list(anatomy.functions(value))
-    within = anatomy.qualname(base) if anatomy.is_a(base, type) else ""
+    found = list(introspection.functions(value))
+    within = introspection.qualname(base) if introspection.is_a(base, type) else ""
     own = [each for each in found if each.__code__.co_qualname.rpartition(".")[0] == within]
     return next((each.__code__ for each in own or found), None)
 
 
 def outermost(value: object, count: int) -> object:
     """The function that is called: a property's, by how many arguments there are, that of a static or class method."""
-    if anatomy.is_a(value, property):
-        return anatomy.attribute(value, "fset" if count else "fget")
-    if anatomy.is_one_of(value, (staticmethod, classmethod)):
-        return anatomy.attribute(value, "__func__")
+    if introspection.is_a(value, property):
+        return introspection.attribute(value, "fset" if count else "fget")
+    if introspection.is_one_of(value, (staticmethod, classmethod)):
+        return introspection.attribute(value, "__func__")
     return value
 
 
@@ -217,7 +219,7 @@ def takes(function: FunctionType, count: int, skipped: int) -> bool:
     """Whether it can be called with so many arguments by position, after those that are skipped."""
     code = function.__code__
     required = code.co_argcount - len(function.__defaults__ or ())
-    keywords = anatomy.parameters(code)[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    keywords = introspection.parameters(code)[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     return (
         count + skipped >= required
         and (count + skipped <= code.co_argcount or bool(code.co_flags & VARARGS))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from struct import Struct
 
-from vmscope.tool.errors import ERRORS, InvalidObject
 from vmscope.tool.jni import jthreads
 from vmscope.tool.jni import text as texts
+from vmscope.tool.spec.errors import ERRORS, InvalidObject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from vmscope.tool.jni.machine import Machine
+    from vmscope.tool.jni.bridge import Machine
 
     Reader = Callable[[Machine, int | float], object]
 

@@ -1,0 +1,568 @@
+/* One event's way to its listeners: what sys.monitoring calls, and what calls the environments' callbacks, in order.
+ *
+ * A relay has a plan: who listens, on which threads. A plan never changes; a new one takes its place. So a dispatch
+ * that is under way goes on with the plan that it began with, and asks the new one whether each listener is still there.
+ *
+ * Which thread this is stands in a seat: the Thread object of the thread state that called last on this OS thread. It
+ * is borrowed; the thread state's own storage has the reference, and empties the seat before it gives that up. */
+#include "events/dispatch.h"
+#include "attributes.h"
+
+#include <structmember.h>
+
+
+typedef enum { ENTRY, RETURN, UNWIND, PLAIN } Shape;
+
+static const char *const shapes[] = {"entry", "return", "unwind", "plain"};
+static const size_t least[] = {1, 3, 1, 0}; /* arguments that each needs */
+
+typedef struct {
+    PyObject *environment; /* these are borrowed from the plan's rows */
+    PyObject *callback;
+    vectorcallfunc call;
+    PyObject *threads; /* a tuple, or NULL: every thread */
+    int failing;       /* the last call raised */
+} Listener;
+
+typedef struct {
+    Py_ssize_t references;
+    PyObject *rows; /* what it was made of */
+    Py_ssize_t count;
+    int everywhere; /* one of them listens on every thread */
+    Listener listeners[];
+} Plan;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    Plan *plan; /* NULL: nobody listens */
+    uint64_t serial;
+    Shape shape;
+    size_t least;
+    PyObject *event;
+    PyObject *current; /* gives the calling thread's Thread */
+    Own own;
+} Relay;
+
+typedef struct {
+    PyThreadState *state;
+    uint64_t id;
+    uint64_t serial; /* of the relays that filled it: those of one interpreter, with one `current` */
+    PyObject *thread; /* NULL: this thread state has ended, and sends nothing any more */
+} Seat;
+
+static VMSCOPE_THREAD_LOCAL Seat seat;
+
+#if PY_VERSION_HEX >= 0x030D0000
+#define LOCKED(self) Py_BEGIN_CRITICAL_SECTION(self)
+#define UNLOCKED() Py_END_CRITICAL_SECTION()
+#else
+#define LOCKED(self) {
+#define UNLOCKED() }
+#endif
+
+/* -- plans --------------------------------------------------------------------------------------- */
+
+static __attribute__((cold, noinline)) void
+plan_free(Plan *plan)
+{
+    Py_DECREF(plan->rows);
+    PyMem_Free(plan);
+}
+
+static Plan *
+plan_take(Relay *self)
+{
+    Plan *plan;
+    LOCKED(self);
+    plan = self->plan;
+    if (plan != NULL) {
+        plan->references++;
+    }
+    UNLOCKED();
+    return plan;
+}
+
+static void
+plan_release(Relay *self, Plan *plan)
+{
+    int last;
+    LOCKED(self);
+    last = --plan->references == 0;
+    UNLOCKED();
+    if (last) {
+        plan_free(plan);
+    }
+    (void)self;
+}
+
+static int
+listener_fill(Listener *listener, PyObject *row)
+{
+    PyObject *environment, *callback, *threads;
+    int failing;
+    if (!PyTuple_Check(row) ||
+        !PyArg_ParseTuple(row, "OOOp;a listener is (environment, callback, threads, failing)", &environment, &callback,
+                          &threads, &failing)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "a listener is a tuple (environment, callback, threads, failing)");
+        }
+        return -1;
+    }
+    if (threads != Py_None && !PyTuple_Check(threads)) {
+        PyErr_SetString(PyExc_TypeError, "a listener's threads are a tuple, or None for every thread");
+        return -1;
+    }
+    listener->environment = environment;
+    listener->callback = callback;
+    listener->call = PyVectorcall_Function(callback);
+    if (listener->call == NULL) {
+        listener->call = PyObject_Vectorcall;
+    }
+    listener->threads = threads == Py_None ? NULL : threads;
+    listener->failing = failing;
+    return 0;
+}
+
+static PyObject *
+relay_listen(PyObject *object, PyObject *rows)
+{
+    Relay *self = (Relay *)object;
+    if (!PyTuple_Check(rows)) {
+        return PyErr_Format(PyExc_TypeError, "a relay listens for a tuple of listeners, not %.100s",
+                            Py_TYPE(rows)->tp_name);
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(rows);
+    Plan *plan = NULL;
+    if (count > 0) {
+        plan = PyMem_Calloc(1, sizeof(Plan) + (size_t)count * sizeof(Listener));
+        if (plan == NULL) {
+            return PyErr_NoMemory();
+        }
+        plan->references = 1;
+        plan->rows = Py_NewRef(rows);
+        plan->count = count;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            if (listener_fill(&plan->listeners[i], PyTuple_GET_ITEM(rows, i)) < 0) {
+                plan_free(plan);
+                return NULL;
+            }
+            plan->everywhere |= plan->listeners[i].threads == NULL;
+        }
+    }
+    Plan *old;
+    LOCKED(self);
+    old = self->plan;
+    self->plan = plan;
+    UNLOCKED();
+    if (old == NULL) {
+        return PyTuple_New(0);
+    }
+    PyObject *before = Py_NewRef(old->rows);
+    plan_release(self, old);
+    return before;
+}
+
+/* -- threads ------------------------------------------------------------------------------------- */
+
+/* Gives the calling thread its seat; NULL with a KeyboardInterrupt set, or without, when its Thread cannot be made. */
+static __attribute__((cold, noinline)) PyObject *
+take_seat(Relay *self, PyThreadState *state)
+{
+    PyObject *thread = PyObject_CallNoArgs(self->current);
+    if (thread == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+            PyErr_WriteUnraisable((PyObject *)self);
+        }
+        return NULL;
+    }
+    seat = (Seat){state, state->id, self->serial, thread};
+    Py_DECREF(thread); /* the thread state's own storage keeps it */
+    return thread;
+}
+
+/* The calling thread's Thread: borrowed. NULL when it has ended, or as above. */
+static inline PyObject *
+seated(Relay *self, PyThreadState *state)
+{
+    if (seat.state == state && seat.id == state->id && seat.serial == self->serial) {
+        return seat.thread;
+    }
+    return take_seat(self, state);
+}
+
+/* leave_thread(thread, reference): called as what the thread's own storage keeps goes; from now on the thread sends
+ * nothing. What it runs is traced by nobody: a debugger, to which the thread has ended, would take it for another. */
+static PyObject *
+leave_thread(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "leave_thread needs a thread");
+        return NULL;
+    }
+    PyThreadState *state = PyThreadState_Get();
+    PyThreadState_EnterTracing(state);
+    PyObject *ended = vmscope_call_method(args[0], "end", NULL);
+    PyThreadState_LeaveTracing(state);
+    if (seat.thread == args[0]) {
+        seat.thread = NULL;
+    }
+    return ended;
+}
+
+/* enter_thread(thread): what the calling thread sends is this Thread's from now on, which its own storage keeps. */
+static PyObject *
+enter_thread(PyObject *module, PyObject *thread)
+{
+    (void)module;
+    if (seat.thread != NULL) {
+        seat.thread = thread;
+    }
+    Py_RETURN_NONE;
+}
+
+static inline int
+hears(const Listener *listener, PyObject *thread)
+{
+    if (listener->threads == NULL) {
+        return 1;
+    }
+    for (Py_ssize_t i = PyTuple_GET_SIZE(listener->threads); i-- > 0;) {
+        if (PyTuple_GET_ITEM(listener->threads, i) == thread) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* -- dispatch ------------------------------------------------------------------------------------ */
+
+/* A callback raised: a KeyboardInterrupt is kept for the program, the first of them; all else is the environment's,
+ * which raises it again when it is not for it. */
+static __attribute__((cold)) void
+callback_failed(Relay *self, Listener *listener, PyObject **interrupt)
+{
+    PyObject *told = NULL; /* what the environment was told of: raised again, it is the program's */
+    while (PyErr_Occurred()) {
+        PyObject *error = raised();
+        if (error == told || PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
+            if (*interrupt == NULL) {
+                *interrupt = Py_NewRef(error);
+            }
+        }
+        else if (told != NULL) { /* the environment could not even log it */
+            raise_again(Py_NewRef(error));
+            PyErr_WriteUnraisable((PyObject *)self);
+        }
+        else {
+            listener->failing = 1;
+            told = Py_NewRef(error);
+            PyObject *done = vmscope_call_method(listener->environment, "failed", "(OO)", self->event, error);
+            Py_XDECREF(done);
+        }
+        Py_DECREF(error);
+    }
+    Py_XDECREF(told);
+}
+
+/* It went well: earlier failures do not count any more. */
+static __attribute__((cold)) void
+callback_recovered(Relay *self, Listener *listener)
+{
+    listener->failing = 0;
+    PyObject *failures = vmscope_attribute(listener->environment, "failures");
+    PyObject *count = failures == NULL ? NULL : vmscope_call_method(failures, "pop", "(OO)", self->event, Py_None);
+    Py_XDECREF(count);
+    Py_XDECREF(failures);
+    if (count == NULL) {
+        PyErr_WriteUnraisable((PyObject *)self);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+call(Relay *self, Listener *listener, PyObject **values, size_t count, PyObject **interrupt)
+{
+    values[1] = listener->environment;
+    PyObject *result = listener->call(listener->callback, values + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    if (__builtin_expect(result == NULL, 0)) {
+        callback_failed(self, listener, interrupt);
+        return;
+    }
+    Py_DECREF(result);
+    if (__builtin_expect(listener->failing, 0)) {
+        callback_recovered(self, listener);
+    }
+}
+
+/* The same environment's listener in the plan that took the place of the one a dispatch began with. */
+static Listener *
+still_there(Plan *plan, PyObject *environment, PyObject *thread)
+{
+    for (Py_ssize_t i = 0; i < plan->count; i++) {
+        Listener *listener = &plan->listeners[i];
+        if (listener->environment == environment) {
+            return hears(listener, thread) ? listener : NULL;
+        }
+    }
+    return NULL;
+}
+
+static __attribute__((cold, noinline)) void
+call_if_there(Relay *self, PyObject *environment, PyObject *thread, PyObject **values, size_t count,
+              PyObject **interrupt)
+{
+    Plan *now = plan_take(self);
+    if (now != NULL) {
+        Listener *listener = still_there(now, environment, thread);
+        if (listener != NULL) {
+            call(self, listener, values, count, interrupt);
+        }
+        plan_release(self, now);
+    }
+}
+
+/* Calls each listener. 0, or -1 with a KeyboardInterrupt set. `values`: a place for a bound method's self, one for the
+ * environment, the thread, then the event's own; `count` is without the first. */
+static inline __attribute__((always_inline)) int
+tell(Relay *self, Plan *plan, PyThreadState *state, PyObject **values, size_t count)
+{
+    PyObject *interrupt = NULL, *thread = values[2];
+    int lent = lend_room(state);
+    for (Py_ssize_t i = 0; i < plan->count; i++) {
+        Listener *listener = &plan->listeners[i];
+        if (!hears(listener, thread)) {
+            continue;
+        }
+        if (__builtin_expect(self->plan != plan, 0)) {
+            call_if_there(self, listener->environment, thread, values, count, &interrupt);
+            continue;
+        }
+        call(self, listener, values, count, &interrupt);
+    }
+    take_room_back(state, lent);
+    was_late();
+    return let_go(interrupt);
+}
+
+static int
+dispatch(Relay *self, Plan *plan, PyThreadState *state, PyObject *thread, PyObject *const *args, size_t given)
+{
+    PyObject *values[3 + MOST];
+    size_t count = 2 + given;
+    values[2] = thread;
+    switch (self->shape) {
+    case ENTRY:
+        values[3] = args[0];
+        count = 3;
+        break;
+    case RETURN:
+    case UNWIND:
+        values[3] = args[0];
+        values[4] = self->shape == UNWIND ? Py_True : Py_False;
+        values[5] = self->shape == UNWIND ? Py_None : args[2];
+        count = 5;
+        break;
+    case PLAIN:
+        for (size_t i = 0; i < given; i++) {
+            values[3 + i] = args[i];
+        }
+        break;
+    }
+    return tell(self, plan, state, values, count);
+}
+
+/* Whether anybody listens on this thread: all that a thread pays to which nobody listens. */
+static inline int
+heard(const Plan *plan, PyObject *thread)
+{
+    if (plan->everywhere) {
+        return 1;
+    }
+    for (Py_ssize_t i = 0; i < plan->count; i++) {
+        if (hears(&plan->listeners[i], thread)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *
+relay_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Relay *self = (Relay *)object;
+    size_t given = (size_t)PyVectorcall_NARGS(flags);
+    if (names != NULL || given < self->least || given > MOST) {
+        PyErr_SetString(PyExc_TypeError, "a relay is called as sys.monitoring calls, or with its event's arguments");
+        return NULL;
+    }
+    int status = 0;
+    Plan *plan = plan_take(self);
+    if (plan != NULL) {
+        PyThreadState *state = PyThreadState_Get();
+        PyObject *thread = seated(self, state);
+        if (thread == NULL) {
+            status = PyErr_Occurred() == NULL ? 0 : -1;
+        }
+        else if (heard(plan, thread) && (self->shape == PLAIN || !is_own(&self->own, args[0]))) {
+            status = dispatch(self, plan, state, thread, args, given);
+        }
+        plan_release(self, plan);
+    }
+    return status < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* The same for a method's entry, which comes most often. */
+static PyObject *
+entry_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Relay *self = (Relay *)object;
+    Plan *plan;
+    if (__builtin_expect(names != NULL || PyVectorcall_NARGS(flags) == 0, 0)) {
+        return relay_call(object, args, flags, names);
+    }
+    if (__builtin_expect((plan = plan_take(self)) == NULL, 0)) {
+        Py_RETURN_NONE;
+    }
+    PyThreadState *state = PyThreadState_Get();
+    PyObject *values[] = {NULL, NULL, seated(self, state), args[0]};
+    int status;
+    if (__builtin_expect(values[2] == NULL, 0)) {
+        status = PyErr_Occurred() == NULL ? 0 : -1;
+    }
+    else if (!heard(plan, values[2]) || is_own(&self->own, args[0])) {
+        status = 0;
+    }
+    else {
+        status = tell(self, plan, state, values, 3);
+    }
+    plan_release(self, plan);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* -- the type ------------------------------------------------------------------------------------ */
+
+static PyObject *
+relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"", "", "", "", NULL};
+    PyObject *event, *current, *own;
+    const char *name;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsOU:Relay", names, &event, &name, &current, &own)) {
+        return NULL;
+    }
+    int shape = PLAIN;
+    while (shape >= 0 && strcmp(name, shapes[shape]) != 0) {
+        shape--;
+    }
+    if (shape < 0) {
+        return PyErr_Format(PyExc_ValueError, "'%s' is no shape of a relay", name);
+    }
+    Relay *self = (Relay *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    NativeState *state = vmscope_state_of((PyObject *)self);
+    if (state == NULL || own_fill(&self->own, own) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    if (state->current != current) {
+        static _Atomic uint64_t serials = 0;
+        Py_XSETREF(state->current, Py_NewRef(current));
+        state->serial = atomic_fetch_add(&serials, 1) + 1;
+    }
+    self->vectorcall = shape == ENTRY ? entry_call : relay_call;
+    self->serial = state->serial;
+    self->shape = (Shape)shape;
+    self->event = Py_NewRef(event);
+    self->current = Py_NewRef(current);
+    self->least = least[shape];
+    return (PyObject *)self;
+}
+
+static int
+relay_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Relay *self = (Relay *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->event);
+    Py_VISIT(self->current);
+    if (self->plan != NULL && self->plan->references == 1) { /* else a dispatch holds it too */
+        Py_VISIT(self->plan->rows);
+    }
+    return 0;
+}
+
+static int
+relay_clear(PyObject *object)
+{
+    Relay *self = (Relay *)object;
+    Plan *plan = self->plan;
+    self->plan = NULL;
+    if (plan != NULL) {
+        plan_release(self, plan);
+    }
+    Py_CLEAR(self->event);
+    Py_CLEAR(self->current);
+    Py_CLEAR(self->own.name);
+    return 0;
+}
+
+static void
+relay_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    relay_clear(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef relay_methods[] = {
+    {"listen", relay_listen, METH_O,
+     "listen($self, listeners, /)\n--\n\nFrom now on these are called, in this order: a tuple of tuples (environment, "
+     "callback, threads or None for every thread, whether its last call failed). Gives back those of before."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef relay_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Relay, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot relay_type_slots[] = {
+    {Py_tp_doc, "Relay(event, shape, current, own, /)\n--\n\nCalled as sys.monitoring calls; calls each listener with its "
+                "environment, the thread, which current() gives, and what the shape makes of the arguments: \"entry\" "
+                "(method), \"return\" and \"unwind\" (method, popped by exception, value), \"plain\" (as they are). "
+                "Methods whose file name begins with `own` are passed over, other than in \"plain\". What a callback raises goes to its environment's failed(event, error), a KeyboardInterrupt to the program."},
+    {Py_tp_new, relay_new},
+    {Py_tp_dealloc, relay_dealloc},
+    {Py_tp_traverse, relay_traverse},
+    {Py_tp_clear, relay_clear},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_methods, relay_methods},
+    {Py_tp_members, relay_members},
+    {0, NULL},
+};
+
+static PyType_Spec relay_spec = {"vmscope.native.Relay", sizeof(Relay), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                                 relay_type_slots};
+
+static PyMethodDef dispatch_functions[] = {
+    {"enter_thread", enter_thread, METH_O,
+     "enter_thread(thread, /)\n--\n\nWhat the calling thread sends is this Thread's from now on, whatever it was before."},
+    {"leave_thread", (PyCFunction)(void (*)(void))leave_thread, METH_FASTCALL,
+     "leave_thread(thread, reference=None, /)\n--\n\nThis Thread has ended: calls its end(), which no tool traces; if "
+     "it is the calling one, it sends nothing any more."},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+vmscope_add_dispatch(PyObject *module)
+{
+    PyTypeObject *type = vmscope_add_type(module, &relay_spec, NULL);
+    Py_XDECREF(type);
+    return type == NULL ? -1 : PyModule_AddFunctions(module, dispatch_functions);
+}

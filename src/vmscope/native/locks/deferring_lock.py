@@ -1,0 +1,7 @@
+"""The Python twin of deferring_lock.c, without which there are no native agents: nothing is to be postponed."""
+
+from __future__ import annotations
+
+from _thread import RLock as QuietLock
+
+__all__ = ["QuietLock"]

@@ -1,0 +1,55 @@
+/* All threads of an interpreter as of one moment, with what their frames are called: text and numbers alone. */
+#ifndef VMSCOPE_SNAPSHOT_H
+#define VMSCOPE_SNAPSHOT_H
+
+#include "stacks/frame_names.h"
+
+#ifdef HAS_STACKS
+
+typedef struct {
+    uintptr_t frame, code; /* addresses, by which it is told whether a frame is still the same */
+    int offset;            /* of the instruction, in bytes */
+    uint32_t place;        /* where it has names */
+} SnapshotFrame;
+
+typedef struct {
+    State state;
+    size_t begin, count; /* its frames, the innermost first */
+    int cut;             /* there are more */
+    int lost;            /* they changed whenever they were read */
+} SnapshotThread;
+
+typedef struct Snapshot {
+    uintptr_t interpreter;
+    size_t limit; /* frames of one thread */
+    SnapshotThread *threads; /* the newest first */
+    SnapshotFrame *frames;
+    size_t thread_count, frame_count;
+    Names names;
+    uint64_t reads, torn, faults; /* stacks that were read; those that were read again; reads that met no memory */
+
+    size_t thread_size, frame_size, state_size;
+    uintptr_t *states;
+    Stack stack;
+} Snapshot;
+
+/* Nothing is in it yet. NULL without memory. */
+Snapshot *vmscope_new_snapshot(void);
+void vmscope_free_snapshot(Snapshot *self);
+
+/* On any thread, without the GIL, so many frames of each thread at most; what was there before is forgotten, but for the
+ * names. 0 without memory. */
+int vmscope_take_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit);
+
+/* With the GIL, on a thread of this interpreter, without names; of the thread with this number, or, where that is 0, of
+ * all. 0 without memory. */
+int vmscope_copy_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit, uint64_t only);
+
+/* Gives its frames their names, with the GIL, while somebody keeps their code objects. 0 without memory. */
+int vmscope_name_snapshot(Snapshot *self);
+
+/* Room for so many threads and frames before it is taken, its pages there. 0 without memory. */
+int vmscope_reserve_snapshot(Snapshot *self, size_t threads, size_t frames);
+
+#endif
+#endif

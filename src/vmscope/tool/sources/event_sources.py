@@ -1,0 +1,60 @@
+"""What makes events happen, for the VM that this process is."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+from vmscope.tool.functions.extensions import Extension
+from vmscope.tool.sources.class_loading import Loading
+from vmscope.tool.sources.data_dump_signal import Dumps
+from vmscope.tool.sources.thread_events import Births
+from vmscope.tool.spec import available_capabilities
+from vmscope.tool.spec.events import Event, bit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.tool.host import Host
+
+
+def install(host: Host) -> None:
+    """All of them. None costs anything before one of its events is wanted."""
+    if hasattr(sys, "monitoring"):
+        from vmscope.tool.sources.monitoring import Monitoring
+
+        host.add_mechanism(Monitoring())
+        host.extension_events.update(Extension)
+    host.add_mechanism(Collections())
+    host.add_mechanism(Births())
+    host.add_mechanism(host.locks)
+    host.add_mechanism(Loading())
+    host.add_mechanism(host.watches)
+    host.add_mechanism(Dumps())
+    if available_capabilities.TRACER in available_capabilities.features():
+        from vmscope.tool.sources.allocations import Allocations
+
+        host.add_mechanism(Allocations())
+
+
+class Collections:
+    """GarbageCollectionStart and GarbageCollectionFinish, by a callback of gc."""
+
+    WANTED = bit(Event.GARBAGE_COLLECTION_START) | bit(Event.GARBAGE_COLLECTION_FINISH)
+
+    def __init__(self) -> None:
+        self._host: Host | None = None
+
+    def update(self, host: Host) -> None:
+        wanted = bool(host.wanted() & self.WANTED)
+        if wanted and self._host is None:
+            self._host = host
+            gc.callbacks.append(self.collected)
+        elif not wanted and self._host is not None:
+            self._host = None
+            gc.callbacks.remove(self.collected)
+
+    def collected(self, phase: str, info: dict[str, int]) -> None:
+        """gc calls it before and after each collection."""
+        if self._host is not None:
+            start = phase == "start"
+            self._host.post(Event.GARBAGE_COLLECTION_START if start else Event.GARBAGE_COLLECTION_FINISH)
