@@ -49,8 +49,10 @@ def build(folder: Path | str, python: str = sys.executable, sanitizers: str = ""
         flags = ["-O1", "-fno-omit-frame-pointer", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
     if sanitizers == "thread":
         flags += ["-Wno-tsan"]  # it knows no fences; what they order here is atomic besides
-    sources = sorted(map(str, (PACKAGE / "native").rglob("*.c")))
-    command = [compiler, *FLAGS, *flags, f"-I{include}", *sources, "-o", str(package / "native" / f"_native{suffix}")]
+    native = PACKAGE / "native"
+    sources = sorted(map(str, native.rglob("*.c")))
+    command = [compiler, *FLAGS, *flags, f"-I{include}", f"-I{native}", *sources]
+    command += ["-o", str(package / "native" / f"_native{suffix}")]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
         raise BuildError(f"{shlex.join(command)}: {run.stderr}")

@@ -21,7 +21,7 @@ import pytest
 # What every child starts with. It imports before anything is mounted, as that may hide the package.
 PRELUDE = """
 import errno, fcntl, json, os, stat, subprocess, sys, time
-import vmscope, vmscope.overview, vmscope.runtime
+import vmscope, vmscope.process_status, vmscope.runtime
 from vmscope import native
 from vmscope.errors import VMScopeError
 from vmscope.memory import _directory, _file, _stale
@@ -53,7 +53,7 @@ def answer(**found):
 
 # What a child that becomes another user must have imported before: it may be unable to enter the package's folder.
 PRELOAD = (
-    *("json", "subprocess", "vmscope.overview", "vmscope.runtime"),
+    *("json", "subprocess", "vmscope.process_status", "vmscope.runtime"),
     *("vmscope.memory._file", "vmscope.memory._stale", "tests.sandbox"),
 )
 

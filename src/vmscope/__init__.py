@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vmscope.counters.kinds import Constant, Counter, Gauge, Histogram, Text
     from vmscope.errors import VMScopeError
     from vmscope.instruments import instrument
-    from vmscope.overview import Status
+    from vmscope.process_status import Status
     from vmscope.reader import vm, vms
     from vmscope.reader.machine import VM
     from vmscope.runtime import start, status, stop
@@ -52,7 +52,7 @@ _HOMES = {
     "instruments": ("instrument",),
     "reader": ("vm", "vms"),
     "reader.machine": ("VM",),
-    "overview": ("Status",),
+    "process_status": ("Status",),
     "runtime": ("start", "status", "stop"),
     "wire.codes": ("Units", "Variability"),
 }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from vmscope.flags import Flags
-    from vmscope.overview import Status
+    from vmscope.process_status import Status
 
 _STOP_TIMEOUT = 1_000_000_000  # ns: the longest that a stuck disk may hold up the end of the process
 _MS = 1_000_000  # ns
@@ -271,7 +271,7 @@ class VirtualMachine:
             self._refuse(error)
 
     def _refuse(self, error: Exception) -> None:
-        from vmscope.overview import why_no_socket
+        from vmscope.process_status import why_no_socket
 
         self.listener, self.attach_reason = None, why_no_socket(error, self.socket_path)
         self._log("debug", "no socket to attach to: %s", self.attach_reason)
@@ -577,7 +577,7 @@ class VirtualMachine:
 
     def status(self) -> Status:
         """Whether this process is published, where, and why not."""
-        from vmscope.overview import Status
+        from vmscope.process_status import Status
 
         return Status(self)
 

@@ -16,6 +16,6 @@ main(int count, char **arguments)
     if (count != 2 || write(STDOUT_FILENO, "ready\n", 6) != 6 || read(STDIN_FILENO, line, sizeof line) < 0) {
         return 1;
     }
-    vmscope_sweep(arguments[1], NULL);
+    vmscope_remove_stale_sockets(arguments[1], NULL);
     return 0;
 }

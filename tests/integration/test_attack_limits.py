@@ -25,7 +25,7 @@ counter.add(7)
 for line in sys.stdin:
     gc.collect()
 """
-PRELOAD = ("gc", "resource", "vmscope.runtime", "vmscope.overview")
+PRELOAD = ("gc", "resource", "vmscope.runtime", "vmscope.process_status")
 
 
 def test_where_a_fork_fails_the_threads_come_back(implementation: str, private_user: User) -> None:

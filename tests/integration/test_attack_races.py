@@ -19,7 +19,7 @@ from tests.attack.stepper import Stepper
 from tests.support import Child, User, python_command
 
 START = """
-import os, sys, vmscope, vmscope.overview, vmscope.runtime
+import os, sys, vmscope, vmscope.process_status, vmscope.runtime
 from vmscope.memory import _directory, _file, _stale
 print("ready", flush=True)
 sys.stdin.readline()

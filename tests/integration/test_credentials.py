@@ -20,7 +20,8 @@ from tests.integration.test_listener import VERSION, ask, path_of, wait_for
 from tests.support import BECOME, PATIENCE, Child, User, python_command
 
 PRELOAD = (
-    "import ctypes, socket, vmscope.runtime, vmscope.overview, vmscope.commands.operations, vmscope.commands.version\n"
+    "import ctypes, socket, vmscope.runtime, vmscope.process_status\n"
+    "import vmscope.commands.operations, vmscope.commands.version\n"
 )
 CALLS = "prctl = ctypes.CDLL(None).prctl\nDUMPABLE, KEEP_CAPABILITIES = 4, 8\n"
 TARGET = """

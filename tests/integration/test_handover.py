@@ -390,7 +390,7 @@ def test_a_thread_that_cannot_be_started_again(private_user: User, start_python:
             print(eval(line), flush=True)
         """,
         user=private_user,
-        preload=["resource", "vmscope.overview", *PRELOAD],
+        preload=["resource", "vmscope.process_status", *PRELOAD],
     )
     child.ask("limit(0)")
     assert child.ask("fork()") == "True"

@@ -198,7 +198,7 @@ def test_root_s_program_that_becomes_a_user_s(private_user: User) -> None:
     """As a server does: what root's environment said holds, though the process may not look into /proc/self then."""
     become = BECOME.format(uid=private_user.uid, gid=private_user.gid, name=private_user.name)
     code = f"""
-import vmscope.runtime, vmscope.overview
+import vmscope.runtime, vmscope.process_status
 {become}
 ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 try:

@@ -25,7 +25,7 @@ from tests.support import JDK, PATIENCE, Child, python_command
 from vmscope import native
 
 DUMPS = int(os.environ.get("VMSCOPE_DUMPS", "60"))
-READS = native.IMPLEMENTATION == "c" and native.Picture.__module__ != "vmscope.native.stacks.stack_snapshot"
+READS = native.IMPLEMENTATION == "c" and native.StackSnapshot.__module__ != "vmscope.native.stacks.stack_snapshot"
 pytestmark = pytest.mark.skipif(not READS, reason="the extension reads stacks without the GIL, where there is one")
 
 # Busy for the first half of each period of the system's clock, asleep for the other. A line on standard input asks
@@ -133,7 +133,7 @@ def test_the_stacks_come_while_a_call_keeps_the_gil(start_vmscope: StartVMScope,
     [waiter] = [each for each in threads.values() if ".wait(" in " ".join(each.frames[2:3])]
     functions = [frame.partition("(")[0] for frame in waiter.frames[:2]]
     assert functions == ["threading.Condition.wait", "threading.Event.wait"]
-    assert {"vmscope listener", "vmscope servant", "vmscope mirror", "vmscope sampler"} <= {
+    assert {"vmscope listener", "vmscope command", "vmscope mirror", "vmscope sampler"} <= {
         thread.name for thread in dump.threads
     }
     held.end()
@@ -220,7 +220,7 @@ commands.register(commands.Command("Test.wait", "It lasts.", wait))
         assert client.recv(100) == b"0\nbegun\n"
         text = ask(child.pid, "jcmd", "Thread.print")
         assert "\n\nTaken without the GIL: " in text
-        assert '"vmscope servant" os_prio=' in text
+        assert '"vmscope command" os_prio=' in text
         child.ask("over.set()")
         assert read_all(client) == ""
     assert "without the GIL" not in ask(child.pid, "jcmd", "Thread.print")

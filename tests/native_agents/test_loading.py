@@ -76,7 +76,7 @@ def comparable(line: str) -> str:
     """Both say of a library for another machine that it is one, each in its own words; and bytes that are no text are
     written as they are, or as Python writes them."""
     line = re.sub("[\udc80-\udcff]", lambda byte: f"\\u{ord(byte[0]):x}", line)
-    return re.sub(r" \((Possible cause: can't load AARCH64|it is for another machine: AArch64).*\)", " (AArch64)", line)
+    return re.sub(r" \((Possible cause: can't load AARCH64|it is for another bridge: AArch64).*\)", " (AArch64)", line)
 
 
 def java(jdk: JDK, options: list[str], variables: dict[str, str] | None = None) -> tuple[int, list[str]]:
@@ -337,13 +337,13 @@ def test_agents_that_came_and_went_cost_the_next_nothing(folder: Path) -> None:
     code = f"""
 import vmscope
 from vmscope import tool
-from vmscope.tool.jni.bridge import machine
+from vmscope.tool.jni.bridge import bridge
 for options in ["0", "5"] * 50:
     try:
         tool.unload_agent(tool.load_agent({str(folder / "libplain.so")!r}, options))
     except vmscope.VMScopeError as error:
         assert "failed to init" in str(error)
-print("Agent_OnLoad:", len(machine(tool.vm(), "nobody")._in_use))
+print("Agent_OnLoad:", len(bridge(tool.vm(), "nobody")._in_use))
 """
     status, lines = run([sys.executable, "-m", "vmscope", "run", "-c", code])
     each = ["Agent_OnAttach 0", "Agent_OnUnload (no options)", "Agent_OnAttach 5"]

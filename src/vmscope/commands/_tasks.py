@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vmscope.native import Picture
+    from vmscope.native import StackSnapshot
     from vmscope.tool.model.thread_snapshot import Turns
 
 AT_ONCE = 100
@@ -44,7 +44,7 @@ class Task:
         return int(self.call[-2], 16) & ~0xFFF if len(self.call) > 2 else 0
 
 
-def tasks(now: float, turn: Turns, asked: Picture | None) -> dict[int, Task]:
+def tasks(now: float, turn: Turns, asked: StackSnapshot | None) -> dict[int, Task]:
     """By their numbers, as of the picture if it has them; `now` is the time since the system started."""
     found = {}
     for number, stat, call, cpu in (asked.tasks() if asked is not None else None) or read(turn):

@@ -10,7 +10,7 @@ import io
 import os
 
 from vmscope import flags
-from vmscope.commands import guest, registry
+from vmscope.commands import foreign_thread, registry
 from vmscope.commands.reply import PROGRESS, Reply
 from vmscope.errors import CommandError, VMScopeError
 
@@ -35,7 +35,7 @@ def serve(call: Call) -> Generator[None, None, None]:
         except (BrokenPipeError, GeneratorExit):
             raise
         except VMScopeError as error:
-            reply.fail(registry.told(error))
+            reply.fail(registry.client_message(error))
         except BaseException as error:
             registry.report("the operation %s raised", call.operation, error=error)
             reply.fail(f"{call.operation} failed: {type(error).__name__}")
@@ -124,7 +124,7 @@ def load(reply: Reply, name: str = "", absolute: str = "", options: str = "", *_
     from vmscope.commands import agent_load
 
     kind = "-agentpath" if absolute == "true" else ""
-    with guest.Visit(ours=True):
+    with foreign_thread.HiddenThread(ours=True):
         reply.write(f"return code: {agent_load.load(name, options, kind)}\n")
 
 

@@ -10,7 +10,7 @@ import sys
 from types import GeneratorType
 
 from vmscope import log
-from vmscope.commands import guest
+from vmscope.commands import foreign_thread
 from vmscope.commands.arguments import ILLEGAL, Argument, parse
 from vmscope.errors import CommandError, VMScopeError
 
@@ -187,14 +187,14 @@ def shortened(name: str) -> str:
 def _run(command: Command, values: dict[str, Value], out: Output) -> Iterator[None]:
     try:
         ours = command.name in TABLE
-        with guest.Visit(ours):
+        with foreign_thread.HiddenThread(ours):
             rest = command.run(out, **values)
         if isinstance(rest, GeneratorType):
             yield from _visits(rest, ours)
     except (CommandError, BrokenPipeError, GeneratorExit):
         raise
     except VMScopeError as error:
-        raise CommandError(told(error)) from error
+        raise CommandError(client_message(error)) from error
     except BaseException as error:
         report("the command %s raised", command.name, error=error)
         text = " ".join(str(error).split())
@@ -205,16 +205,16 @@ def _visits(rest: GeneratorType[object, None, object], ours: bool) -> Iterator[N
     """The steps of a command that has some, each of which may come on another thread."""
     try:
         while True:
-            with guest.Visit(ours):
+            with foreign_thread.HiddenThread(ours):
                 if next(rest, rest) is rest:
                     return
             yield
     finally:
-        with guest.Visit(ours):
+        with foreign_thread.HiddenThread(ours):
             rest.close()
 
 
-def told(error: VMScopeError) -> str:
+def client_message(error: VMScopeError) -> str:
     """What a client is told of it, in one line."""
     return f"{error}: {error.hint}" if error.hint else str(error)
 
@@ -222,7 +222,7 @@ def told(error: VMScopeError) -> str:
 def report(message: str, *arguments: object, error: BaseException) -> None:
     """Logs what a command raised."""
     if "logging" in sys.modules:
-        with guest.Visit():
+        with foreign_thread.HiddenThread():
             try:
                 log.say("error", message, *arguments, error=error, name=log.COMMANDS)
             except BaseException:  # a handler of the program's, which has its own ways of being told

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from vmscope.native import Picture
+    from vmscope.native import StackSnapshot
 
     class Call(Protocol):
         """A request as the listener hands it over."""
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         @property
         def arguments(self) -> tuple[str, ...]: ...
         @property
-        def picture(self) -> Picture | None: ...
+        def picture(self) -> StackSnapshot | None: ...
         def write(self, data: bytes, /) -> object: ...
         def flush(self) -> object: ...
 

@@ -15,7 +15,7 @@ from vmscope.terminal import printable
 from vmscope.tool import properties
 from vmscope.tool.model import thread_snapshot, threads
 from vmscope.tool.model.cycles import circles
-from vmscope.tool.model.thread_snapshot import ACQUIRED, ENDED, Sighting, Turns, lock_of
+from vmscope.tool.model.thread_snapshot import ACQUIRED, ENDED, ThreadSnapshot, Turns, lock_of
 from vmscope.tool.model.thread_state import ThreadState, activity, condition_wait
 
 NAMED = 3  # of those that wait for a lock
@@ -24,7 +24,7 @@ OWN = ("vmscope listener",)  # what the kernel cuts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.commands.registry import Output
-    from vmscope.native import Picture
+    from vmscope.native import StackSnapshot
     from vmscope.tool.model.thread_snapshot import Place, Wait
 
 
@@ -33,7 +33,7 @@ class Row:
 
     __slots__ = ("daemon", "header", "name", "seen", "state", "still", "task", "waits")
 
-    def __init__(self, seen: Sighting, task: Task, name: str, daemon: bool) -> None:
+    def __init__(self, seen: ThreadSnapshot, task: Task, name: str, daemon: bool) -> None:
         self.seen = seen
         self.task = task
         self.name = name
@@ -55,7 +55,7 @@ class Row:
 class Dump:
     """All of it, as of one moment: that of the picture that was taken when it was asked for, if there is one."""
 
-    def __init__(self, asked: Picture | None = None) -> None:
+    def __init__(self, asked: StackSnapshot | None = None) -> None:
         self.turn = Turns()
         seen = thread_snapshot.take(self.turn, asked)
         self.turn()

@@ -34,7 +34,7 @@ if "thread_states" not in globals():  # nor has an extension without the GIL
 if "count_objects" not in globals():
     from vmscope.native.heap.class_histogram import *  # noqa: F403
     from vmscope.native.heap.dump import *  # noqa: F403
-if "Picture" not in globals():
+if "StackSnapshot" not in globals():
     from vmscope.native.stacks.stack_snapshot import *  # noqa: F403
 if "read_tasks" not in globals():
     from vmscope.native.sampling.os_threads import *  # noqa: F403

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vmscope.tool.functions.extensions import Extension
     from vmscope.tool.model.threads import Thread
 
-    class Mechanism(Protocol):
+    class EventSource(Protocol):
         """What makes events happen: a tool id of sys.monitoring, a gc callback, a wrapped bootstrap."""
 
         def update(self, host: Host) -> None:
@@ -65,7 +65,7 @@ class Host:
         self.phase = Phase.PRIMORDIAL
         self.started_early = False
         self._ended = False
-        self.lock = native.QuietLock()
+        self.lock = native.DeferringLock()
         self._stale = False  # something has changed that the mechanisms do not know
         self._telling = False  # the thread that has the lock is telling them
         self._dropped: list[object] = []
@@ -80,7 +80,7 @@ class Host:
         self.suspension = Suspension()
         self.locks = Locks()
         self.sampling_interval = SAMPLING_INTERVAL
-        self._mechanisms: list[Mechanism] = []
+        self._event_sources: list[EventSource] = []
         self.endings: list[Callable[[], object]] = []  # called last
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
@@ -168,9 +168,9 @@ class Host:
 
     # -- events -----------------------------------------------------------------------------------
 
-    def add_mechanism(self, mechanism: Mechanism) -> None:
+    def add_event_source(self, mechanism: EventSource) -> None:
         """From now on it is told of each change; at once of how things are."""
-        self._mechanisms.append(mechanism)
+        self._event_sources.append(mechanism)
         self.changed()
 
     def changed(self) -> None:
@@ -186,7 +186,7 @@ class Host:
                     self._telling = True
                     while self._stale:
                         self._stale = False
-                        for mechanism in self._mechanisms:
+                        for mechanism in self._event_sources:
                             mechanism.update(self)
                 finally:
                     self._telling = False
@@ -201,7 +201,7 @@ class Host:
 
     def renew(self) -> None:
         """In a forked child: another thread may have been in the middle of a change."""
-        self.lock = native.QuietLock()
+        self.lock = native.DeferringLock()
         self._telling = False
 
     def wanted(self) -> int:

@@ -27,7 +27,7 @@ vmscope_reclaim(Listener *Py_UNUSED(self), int64_t Py_UNUSED(now))
 struct PyModuleDef vmscope_native_def = {PyModuleDef_HEAD_INIT, "state", NULL, sizeof(NativeState), .m_slots = NULL};
 
 PyObject *
-vmscope_picture_of(PyTypeObject *Py_UNUSED(type), ThreadDump *Py_UNUSED(dump))
+vmscope_stack_snapshot_of(PyTypeObject *Py_UNUSED(type), ThreadDump *Py_UNUSED(dump))
 {
     Py_RETURN_NONE; /* no connection has a dump */
 }

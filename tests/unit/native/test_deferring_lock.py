@@ -16,7 +16,7 @@ from tests.support import PATIENCE
 
 @pytest.fixture(params=both())
 def lock(request: pytest.FixtureRequest) -> Any:
-    return request.param.QuietLock()
+    return request.param.DeferringLock()
 
 
 def free(lock: Any) -> bool:

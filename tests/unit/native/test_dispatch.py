@@ -76,14 +76,14 @@ def test_what_a_shape_makes_of_the_arguments(
     native: Any, shape: str, given: tuple[object, ...], told: tuple[object, ...]
 ) -> None:
     calls: Calls = []
-    relay, env = native.Relay(65, shape, here, OWN), Env()
+    relay, env = native.EventDispatcher(65, shape, here, OWN), Env()
     relay.listen((row(env, lambda *arguments: calls.append(arguments)),))
     assert relay(*given) is None
     assert calls == [(env, HERE, *told)]
 
 
 def test_nobody_listens(native: Any) -> None:
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     assert relay(CODE, 0) is None
     relay.listen(())
     assert relay(CODE, 0) is None
@@ -91,7 +91,7 @@ def test_nobody_listens(native: Any) -> None:
 
 def test_listeners_are_called_in_their_order(native: Any) -> None:
     calls: list[int] = []
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen(tuple(row(Env(), lambda *_, number=number: calls.append(number)) for number in range(5)))
     relay(CODE, 0)
     assert calls == [0, 1, 2, 3, 4]
@@ -110,7 +110,7 @@ def test_anything_that_can_be_called_may_listen(native: Any) -> None:
 
     calls: list[object] = []
     counts = Counts()
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(Env(), counts), row(Env(), counts.method), row(Env(), calls.append, ())))
     relay(CODE, 0)
     assert counts.count == 11
@@ -118,7 +118,7 @@ def test_anything_that_can_be_called_may_listen(native: Any) -> None:
 
 def test_the_threads_that_somebody_listens_to(native: Any) -> None:
     calls: list[str] = []
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(Env(), lambda *_: calls.append("other"), (Here(),)),))
     relay(CODE, 0)
     assert calls == []
@@ -143,7 +143,7 @@ def test_each_thread_is_asked_for_its_own(native: Any) -> None:
         found: Here = local.here
         return found
 
-    relay = native.Relay(65, "entry", current, OWN)
+    relay = native.EventDispatcher(65, "entry", current, OWN)
     relay.listen((row(Env(), lambda env, thread, code: told.append(thread)),))
 
     def run() -> None:
@@ -165,7 +165,7 @@ def test_a_thread_that_has_left_sends_nothing(native: Any) -> None:
 
     def run() -> None:
         mine = Here()
-        relay = native.Relay(65, "entry", lambda: mine, OWN)
+        relay = native.EventDispatcher(65, "entry", lambda: mine, OWN)
         relay.listen((row(Env(), lambda *_: told.append(mine)),))
         relay(CODE, 0)
         native.leave_thread(mine)
@@ -180,7 +180,7 @@ def test_a_thread_that_has_left_sends_nothing(native: Any) -> None:
 
 def test_own_code_is_passed_over(native: Any) -> None:
     told: list[object] = []
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(Env(), lambda env, thread, code: told.append(code.co_filename)),))
     names = ["/somewhere/own/a.py", "/somewhere/own/b/c.py", "/somewhere/owner/a.py", "/somewhere/own/", "x", "ä/ö", ""]
     for name in names:
@@ -190,7 +190,7 @@ def test_own_code_is_passed_over(native: Any) -> None:
 
 def test_own_code_in_a_folder_that_is_not_ascii(native: Any) -> None:
     told: list[object] = []
-    relay = native.Relay(65, "return", here, "/ä/")
+    relay = native.EventDispatcher(65, "return", here, "/ä/")
     relay.listen((row(Env(), lambda env, thread, code, *_: told.append(code.co_filename)),))
     for name in ("/ä/a.py", "/ä/€.py", "/a/a.py", "/\u20ac/ä/"):
         relay(code_in(name), 0, None)
@@ -205,7 +205,7 @@ def test_what_a_callback_raises_goes_to_its_environment(native: Any) -> None:
     def raises(*_: object) -> None:
         raise error
 
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(bad, raises), row(good, lambda *_: calls.append("good"))))
     relay(CODE, 0)
     relay(CODE, 0)
@@ -222,7 +222,7 @@ def test_whatever_it_is(native: Any, kind: type[BaseException]) -> None:
     def raises(*_: object) -> None:
         raise kind
 
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(env, raises),))
     relay(CODE, 0)
     assert [type(error) for error in env.failed_with] == [kind]
@@ -235,7 +235,7 @@ def test_an_interrupt_is_the_programs_and_the_others_are_still_called(native: An
     def raises(*_: object) -> None:
         raise KeyboardInterrupt("first" if not calls else "second")
 
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(env, raises), row(env, lambda *_: calls.append("called")), row(env, raises)))
     with pytest.raises(KeyboardInterrupt, match="first"):
         relay(CODE, 0)
@@ -254,7 +254,7 @@ def test_what_an_environment_raises_again_is_the_programs(native: Any) -> None:
     def raises(*_: object) -> None:
         raise error
 
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(Hands(), raises), row(Env(), lambda *_: calls.append("called"))))
     with pytest.raises(TimeoutError) as found:
         relay(CODE, 0)
@@ -270,7 +270,7 @@ def test_a_call_that_went_well_forgets_failures(native: Any) -> None:
         if fails.pop(0):
             raise ValueError
 
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(env, sometimes),))
     counts = []
     for _ in range(4):
@@ -293,7 +293,7 @@ def test_an_environment_that_cannot_even_log(native: Any, monkeypatch: pytest.Mo
 
     seen: list[str] = []
     monkeypatch.setattr("sys.unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(Broken(), raises),))
     relay(CODE, 0)
     assert seen == ["no log"]
@@ -312,7 +312,7 @@ def test_the_default_hook_is_told_too(
         raise ValueError
 
     monkeypatch.setattr("sys.unraisablehook", sys.__unraisablehook__)
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
     relay.listen((row(Broken(), raises),))
     relay(CODE, 0)
     told = capfd.readouterr().err
@@ -323,7 +323,7 @@ def test_the_default_hook_is_told_too(
 def test_listeners_that_change_while_they_are_called(native: Any) -> None:
     calls: list[str] = []
     first, second, third = Env(), Env(), Env()
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
 
     def changes(*_: object) -> None:
         calls.append("first")
@@ -348,7 +348,7 @@ def test_listeners_that_change_while_they_are_called(native: Any) -> None:
 
 def test_a_listener_that_takes_everything_away(native: Any) -> None:
     calls: list[int] = []
-    relay = native.Relay(65, "entry", here, OWN)
+    relay = native.EventDispatcher(65, "entry", here, OWN)
 
     def ends(*_: object) -> None:
         calls.append(1)
@@ -362,7 +362,7 @@ def test_a_listener_that_takes_everything_away(native: Any) -> None:
 
 def test_a_relay_within_a_relay(native: Any) -> None:
     calls: list[object] = []
-    relay = native.Relay(65, "plain", here, OWN)
+    relay = native.EventDispatcher(65, "plain", here, OWN)
 
     def again(env: Env, thread: Here, depth: int) -> None:
         calls.append(depth)
@@ -376,10 +376,10 @@ def test_a_relay_within_a_relay(native: Any) -> None:
 
 def test_what_is_no_relay(native: Any) -> None:
     with pytest.raises(ValueError, match="shape"):
-        native.Relay(65, "square", here, OWN)
+        native.EventDispatcher(65, "square", here, OWN)
     with pytest.raises(ValueError, match="folder"):
-        native.Relay(65, "entry", here, "")
-    relay = native.Relay(65, "return", here, OWN)
+        native.EventDispatcher(65, "entry", here, "")
+    relay = native.EventDispatcher(65, "return", here, OWN)
     with pytest.raises(TypeError):
         relay.listen([])
     with pytest.raises(TypeError):
@@ -394,11 +394,11 @@ def test_what_is_no_relay(native: Any) -> None:
 
 def test_a_chain_calls_each_and_gives_the_last_answer(native: Any) -> None:
     calls: Calls = []
-    chain = native.Chain((lambda *given: calls.append(("one", *given)), lambda *given: ("two", *given)), OWN)
+    chain = native.HandlerChain((lambda *given: calls.append(("one", *given)), lambda *given: ("two", *given)), OWN)
     assert chain(CODE, 4, 5) == ("two", CODE, 4, 5)
     assert calls == [("one", CODE, 4, 5)]
     assert chain(code_in(f"{OWN}a.py"), 4) is None
-    assert native.Chain((), OWN)(CODE) is None
+    assert native.HandlerChain((), OWN)(CODE) is None
 
 
 def test_a_chain_for_some_code_only(native: Any) -> None:
@@ -406,7 +406,7 @@ def test_a_chain_for_some_code_only(native: Any) -> None:
         yield
 
     generators = 0x20
-    chain = native.Chain((lambda *_: "called",), OWN, generators)
+    chain = native.HandlerChain((lambda *_: "called",), OWN, generators)
     assert chain(generator.__code__) == "called"
     assert chain(CODE) is None
     assert chain("no code") is None
@@ -422,26 +422,26 @@ def test_what_a_handler_raises_stays_in_the_chain(native: Any, monkeypatch: pyte
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    assert native.Chain((lambda *_: 1, raises), OWN)(CODE) is None
-    assert native.Chain((raises, lambda *_: 1), OWN)(CODE) == 1
+    assert native.HandlerChain((lambda *_: 1, raises), OWN)(CODE) is None
+    assert native.HandlerChain((raises, lambda *_: 1), OWN)(CODE) == 1
     with pytest.raises(KeyboardInterrupt):
-        native.Chain((interrupted, raises, interrupted, lambda *_: 1), OWN)(CODE)
+        native.HandlerChain((interrupted, raises, interrupted, lambda *_: 1), OWN)(CODE)
     assert seen == ["kept"] * 3
 
 
 def test_a_chain_that_is_dropped_while_it_runs(native: Any) -> None:
     chains: list[Any] = []
-    chains.append(native.Chain((lambda *_: chains.clear(), lambda *_: "done"), OWN))
+    chains.append(native.HandlerChain((lambda *_: chains.clear(), lambda *_: "done"), OWN))
     assert chains[0](CODE) == "done"
 
 
 def test_what_is_no_chain(native: Any) -> None:
     with pytest.raises(TypeError):
-        native.Chain([], OWN)
+        native.HandlerChain([], OWN)
     with pytest.raises(ValueError, match="folder"):
-        native.Chain((), "")
+        native.HandlerChain((), "")
     with pytest.raises(TypeError):
-        native.Chain((), OWN)()
+        native.HandlerChain((), OWN)()
 
 
 def test_after_a_call(native: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -516,7 +516,7 @@ def test_threads_at_once_lose_nothing(native: Any) -> None:
     """Four threads send while another changes who listens: each event comes once to the one who always listens."""
     counts = dict.fromkeys(range(4), 0)
     steady, guest = Env(), Env()
-    relay = native.Relay(65, "plain", threading.current_thread, OWN)
+    relay = native.EventDispatcher(65, "plain", threading.current_thread, OWN)
 
     def count(env: Env, thread: object, number: int) -> None:
         counts[number] += 1

@@ -47,7 +47,7 @@ def at_of(picture: Any, ident: int | None) -> int:
 def test_threads_frames_and_places(native: Any) -> None:
     waiting = Waiting()
     ident = waiting.thread.ident
-    picture = native.Picture()
+    picture = native.StackSnapshot()
     assert picture.threads() == picture.places() == picture.instructions() == []
     assert picture.tasks() is None
     assert picture.reserve() >= 2
@@ -88,7 +88,7 @@ def kept_of(picture: Any, other: Any, waiting: Waiting) -> Any:
 @native
 def test_what_is_wanted_is_kept(native: Any) -> None:
     waiting = Waiting()
-    first, picture = native.Picture(), native.Picture((type(waiting.lock),))
+    first, picture = native.StackSnapshot(), native.StackSnapshot((type(waiting.lock),))
     code, offset = run_of(waiting, first)
     stack = range(2, 2 + code.co_stacksize)
     picture.want(code, offset, False, (0, 1, -1, *stack))  # self, mine, globals, what stands on the stack
@@ -97,7 +97,7 @@ def test_what_is_wanted_is_kept(native: Any) -> None:
     [kept] = [kept for _, each, at, kept in kept_of(picture, first, waiting) if (each, at) == (code, offset)]
     assert kept[:3] == (waiting, waiting, globals())
     assert [each for each in kept[3:] if each is not None] == [waiting.lock] * (native.IMPLEMENTATION == "c")
-    other = native.Picture()  # no type is wanted
+    other = native.StackSnapshot()  # no type is wanted
     other.want(code, offset, False, tuple(stack))
     other.take(100)
     [kept] = [kept for _, each, _, kept in kept_of(other, first, waiting) if each is code]
@@ -133,7 +133,7 @@ def test_what_has_moved_on_since_another_picture_is_not_kept(native: Any) -> Non
 
     thread = threading.Thread(target=outer)
     thread.start()
-    first, second = native.Picture(), native.Picture()
+    first, second = native.StackSnapshot(), native.StackSnapshot()
     assert inside[0].wait(PATIENCE)
     first.take(100)
     for code, offset, innermost in first.instructions():
@@ -154,7 +154,7 @@ def test_what_no_frame_has_is_refused() -> None:
 
     if native.IMPLEMENTATION != "c":
         pytest.skip("the twin asks for names and finds none")
-    picture = native.Picture()
+    picture = native.StackSnapshot()
 
     def function(first: int) -> int:
         return first
@@ -165,7 +165,7 @@ def test_what_no_frame_has_is_refused() -> None:
         (lambda: picture.want(function.__code__, 0, True, (0,) * 100), ValueError),
         (lambda: picture.want(None, 0, True, (0,)), TypeError),  # type: ignore[arg-type]
         (lambda: picture.frames(0), IndexError),
-        (lambda: native.Picture((1,)), TypeError),  # type: ignore[arg-type]
+        (lambda: native.StackSnapshot((1,)), TypeError),  # type: ignore[arg-type]
     ]
     for call, error in wrong:
         with pytest.raises(error):
@@ -185,7 +185,7 @@ def test_threads_that_come_and_go_and_run(native: Any) -> None:
     threads = [threading.Thread(target=busy) for _ in range(3)]
     for thread in threads:
         thread.start()
-    picture = native.Picture((type(threading.Lock()),))
+    picture = native.StackSnapshot((type(threading.Lock()),))
     try:
         for _ in range(200):
             picture.take(100)

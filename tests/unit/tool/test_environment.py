@@ -422,7 +422,7 @@ def test_the_first_class_hook_decides_about_retransforming(vm: Host) -> None:
 
 def test_an_event_needs_callback_mode_and_phase(vm: Host) -> None:
     recorder = Recorder()
-    vm.add_mechanism(recorder)
+    vm.add_event_source(recorder)
     env = vm.get_env()
     env.add_capabilities({Capability.CAN_GENERATE_METHOD_ENTRY_EVENTS})
     env.set_event_notification_mode(True, Event.METHOD_ENTRY)

@@ -51,7 +51,7 @@ class Recorder:
 
 def test_a_change_in_the_middle_of_one_is_told_after_it(vm: Host) -> None:
     recorder = Recorder()
-    vm.add_mechanism(recorder)
+    vm.add_event_source(recorder)
     recorder.told.clear()
     made: list[Environment] = []
     recorder.during = lambda: made.append(vm.get_env())
@@ -63,7 +63,7 @@ def test_a_change_in_the_middle_of_one_is_told_after_it(vm: Host) -> None:
 
 def test_a_mechanism_that_fails_is_told_again(vm: Host) -> None:
     recorder = Recorder()
-    vm.add_mechanism(recorder)
+    vm.add_event_source(recorder)
 
     def fails() -> None:
         raise ZeroDivisionError

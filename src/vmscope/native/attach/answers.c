@@ -1,6 +1,6 @@
-/* What the talker does for a request itself. It never holds the GIL, so that it can do that while a call in C keeps it:
+/* What the I/O thread does for a request itself. It never holds the GIL, so that it can do that while a call in C keeps it:
  * it says which version of the protocol is spoken, and takes thread dumps as of the request. Such a dump is completed with
- * the GIL, by the servant; where that does not get it in time, it is sent as it is. */
+ * the GIL, by the command thread; where that does not get it in time, it is sent as it is. */
 #include "attach/listener.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ is_plain(const char *next, const char *end)
     return 1;
 }
 
-/* The process may have got other ids since the client connected: then the servant refuses it. */
+/* The process may have got other ids since the client connected: then the command thread refuses it. */
 static int
 is_allowed(const Connection *connection)
 {
@@ -60,15 +60,15 @@ vmscope_note_limit(Listener *self)
 {
     if (self->limited == 0) {
         self->limited = 1;
-        vmscope_kick(&self->servant);
+        vmscope_kick(&self->command_thread);
     }
 }
 
 static void
-hand_to_servant(Listener *self, Connection *connection)
+hand_to_command_thread(Listener *self, Connection *connection)
 {
     connection->stage = WAITING;
-    vmscope_kick(&self->servant);
+    vmscope_kick(&self->command_thread);
 }
 
 void
@@ -91,7 +91,7 @@ vmscope_take_up(Listener *self, Connection *connection, const char *begin, const
         vmscope_watch_child(self, connection->client.pid);
         vmscope_reply(self, connection, "0\n");
     } else {
-        hand_to_servant(self, connection);
+        hand_to_command_thread(self, connection);
     }
 }
 
@@ -105,13 +105,13 @@ vmscope_look_at_threads(Listener *self)
         if (connection->stage == LOOKING) { /* which nobody else touches */
             connection->dump = vmscope_take_dump();
             pthread_mutex_lock(&self->mutex);
-            hand_to_servant(self, connection);
+            hand_to_command_thread(self, connection);
             pthread_mutex_unlock(&self->mutex);
         }
     }
 }
 
-/* Whether the talker may answer it, should the GIL not come in time. */
+/* Whether the I/O thread may answer it, should the GIL not come in time. */
 static int
 is_unclaimed(const Listener *self, const Connection *connection)
 {
@@ -120,7 +120,7 @@ is_unclaimed(const Listener *self, const Connection *connection)
            connection->socket.fd >= 0 && is_allowed(connection) && !vmscope_exceeds_main(1);
 }
 
-/* The servant finds that the request is no longer its own. */
+/* The command thread finds that the request is no longer its own. */
 static void
 answer(Listener *self, Connection *connection)
 {

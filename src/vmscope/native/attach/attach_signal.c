@@ -1,5 +1,5 @@
 /* SIGQUIT where the program leaves it at its default: a client that finds no socket makes a file `.attach_pidN` and
- * sends it. With that file there the talker is asked to make the socket anew; without it the signal does what it always
+ * sends it. With that file there the I/O thread is asked to make the socket anew; without it the signal does what it always
  * does. Python does not notice: signal.getsignal says SIG_DFL as before, and whoever sets a handler has the signal. */
 #define _GNU_SOURCE
 #include "attach/listener.h"
@@ -14,12 +14,12 @@
 #define PREFIX ".attach_pid"
 #define ECHO 10000000000 /* ns after a request in which another client's may come, whose file has gone with the first's */
 
-_Atomic pid_t vmscope_handshake_thread;
+_Atomic pid_t vmscope_attach_signal_thread;
 static _Atomic int asked;
 static _Atomic int64_t last_asked; /* CLOCK_MONOTONIC, ns; 0: never */
 
 int
-vmscope_handshake_asked(void)
+vmscope_attach_signal_asked(void)
 {
     return atomic_exchange(&asked, 0);
 }
@@ -28,7 +28,7 @@ void
 vmscope_ask_for_socket(void)
 {
     atomic_store(&asked, 1);
-    pid_t thread = atomic_load(&vmscope_handshake_thread);
+    pid_t thread = atomic_load(&vmscope_attach_signal_thread);
     if (thread != 0) { /* else it is about to start, and will look */
         (void)syscall(SYS_tgkill, getpid(), thread, VMSCOPE_WAKE_SIGNAL);
     }
@@ -107,12 +107,12 @@ remove_socket(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
-    vmscope_sweep_socket(folder, pid, is_over);
+    vmscope_remove_stale_socket(folder, pid, is_over);
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
 
-static PyMethodDef handshake_functions[] = {
+static PyMethodDef attach_signal_functions[] = {
     {"take_attach_signal", take, METH_NOARGS,
      "SIGQUIT, where its action is the default, asks for the socket when a client has left its file. False: it has another."},
     {"leave_attach_signal", leave, METH_NOARGS, "Puts back the default action where it was taken and nobody came since."},
@@ -122,7 +122,7 @@ static PyMethodDef handshake_functions[] = {
 };
 
 int
-vmscope_add_handshake(PyObject *module)
+vmscope_add_attach_signal(PyObject *module)
 {
-    return PyModule_AddFunctions(module, handshake_functions);
+    return PyModule_AddFunctions(module, attach_signal_functions);
 }

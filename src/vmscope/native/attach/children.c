@@ -1,8 +1,8 @@
 /* Children of this process that are VMs: what one leaves that is killed is removed while this process goes on.
  *
- * A VM tells its parent of itself, by a request to the parent's socket. The parent's talker has a descriptor of the process
+ * A VM tells its parent of itself, by a request to the parent's socket. The parent's I/O thread has a descriptor of the process
  * (pidfd), in its own table, and is woken when the child has ended. It neither waits for the child nor reaps it. A fork ends
- * the talker, and its descriptors with it; the next one makes them anew. */
+ * the I/O thread, and its descriptors with it; the next one makes them anew. */
 #define _GNU_SOURCE
 #include "attach/listener.h"
 #include "files/shared_folder.h"
@@ -123,7 +123,7 @@ remove_remains(const char *regions, pid_t pid)
     }
     if (done) {
         vmscope_socket_folder(folder);
-        vmscope_sweep_socket(folder, pid, is_over);
+        vmscope_remove_stale_socket(folder, pid, is_over);
     }
     return done;
 }
@@ -214,7 +214,7 @@ vmscope_look_at_children(Listener *self, int64_t now)
     self->children_at = VMSCOPE_FOREVER;
     int watched = 0;
     for (struct Child *child = self->children; child < self->children + MAX_CHILDREN; child++) {
-        if (child->pid != 0 && child->fd < 0 && !vmscope_thread_is_stopping(&self->talker)) {
+        if (child->pid != 0 && child->fd < 0 && !vmscope_thread_is_stopping(&self->io_thread)) {
             look_at_child(self, regions, child, now);
         }
         watched |= child->pid != 0 && child->fd >= 0;

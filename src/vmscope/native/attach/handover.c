@@ -1,5 +1,5 @@
 /* Around a fork the listener's sockets are in flight, in the queue of a socket pair without a name. The program's table has
- * the pair's one end; the other one is in flight with them. So nobody adds to the queue but the talker, nothing of ours goes
+ * the pair's one end; the other one is in flight with them. So nobody adds to the queue but the I/O thread, nothing of ours goes
  * through the program's table, and what a forked child has of all this is one descriptor. */
 #define _GNU_SOURCE
 #include "attach/handover.h"

@@ -1,4 +1,4 @@
-/* The sockets' way from one talker to the next, past the fork for which a talker ends (handover.c). */
+/* The sockets' way from one I/O thread to the next, past the fork for which an I/O thread ends (handover.c). */
 #ifndef VMSCOPE_HANDOVER_H
 #define VMSCOPE_HANDOVER_H
 
@@ -18,7 +18,7 @@ void vmscope_close_own(Socket *self); /* where it is ours */
 
 #define MAX_HANDED_OVER 65 /* sockets: that which accepts, and its connections */
 
-/* The end that the program's table has, and the one that sends, which the talker has; while there is none, it is in flight. */
+/* The end that the program's table has, and the one that sends, which the I/O thread has; while there is none, it is in flight. */
 extern Socket vmscope_handover_end, vmscope_handover_sender;
 
 /* In the program's table, on one of its threads: makes both where they are not there, or not ours any more. True where they

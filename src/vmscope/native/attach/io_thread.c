@@ -169,7 +169,7 @@ sweep(Listener *self, int64_t now)
     if (self->sweep_at > 0) {
         self->sweep_at = 0;
         vmscope_socket_folder(folder);
-        vmscope_sweep(folder, &self->talker);
+        vmscope_remove_stale_sockets(folder, &self->io_thread);
     }
     return VMSCOPE_FOREVER;
 }
@@ -339,7 +339,7 @@ take_turn(Listener *self)
     struct pollfd polls[FIRST_CONNECTION + MAX_CONNECTIONS];
     Connection *polled[FIRST_CONNECTION + MAX_CONNECTIONS];
     int64_t now = vmscope_now(), wait;
-    keep_open(self, vmscope_handshake_asked(), now);
+    keep_open(self, vmscope_attach_signal_asked(), now);
     int64_t until_sweep = sweep(self, now); /* not under the mutex: the disk may be frozen */
     int64_t until_children = vmscope_look_at_children(self, now);
     int64_t until_late = vmscope_answer_late(self, now);
@@ -352,9 +352,9 @@ take_turn(Listener *self)
 
     struct timespec timeout = {.tv_sec = (time_t)(wait / 1000000000), .tv_nsec = (long)(wait % 1000000000)};
     int ready = ppoll(polls, count, wait == VMSCOPE_FOREVER ? NULL : &timeout, NULL);
-    vmscope_thread_account(&self->talker);
+    vmscope_thread_account(&self->io_thread);
     if (ready < 0) { /* no memory, or more descriptors than the program's limit has become */
-        (void)vmscope_thread_wait(&self->talker, BREATH);
+        (void)vmscope_thread_wait(&self->io_thread, BREATH);
         return;
     }
     now = vmscope_now();
@@ -378,7 +378,7 @@ take_turn(Listener *self)
     vmscope_look_at_threads(self);
 }
 
-/* -- from one talker to the next ------------------------------------------------------------------ */
+/* -- from one I/O thread to the next ------------------------------------------------------------------ */
 
 /* The socket and the connections, in the order in which they are handed over. */
 static size_t
@@ -410,7 +410,7 @@ lose(Listener *self)
 }
 
 void
-vmscope_prepare_talker(PyObject *owner)
+vmscope_prepare_io_thread(PyObject *owner)
 {
     Listener *self = (Listener *)owner;
     pthread_mutex_lock(&self->mutex);
@@ -424,7 +424,7 @@ static void
 take_over(Listener *self)
 {
     Socket *sockets[MAX_HANDED_OVER];
-    atomic_store(&self->talker.error, 0);
+    atomic_store(&self->io_thread.error, 0);
     pthread_mutex_lock(&self->mutex);
     self->shared_files = !vmscope_handover_unshare();
     if (!vmscope_handover_receive(sockets, collect(self, sockets))) {
@@ -446,12 +446,12 @@ take_over(Listener *self)
 }
 
 void
-vmscope_forget_talker(PyObject *owner)
+vmscope_forget_io_thread(PyObject *owner)
 {
     Listener *self = (Listener *)owner;
     Socket *sockets[MAX_HANDED_OVER];
     vmscope_init_lock(self);
-    if (self->shared_files) { /* and the talker has not come to its end */
+    if (self->shared_files) { /* and the I/O thread has not come to its end */
         for (size_t count = collect(self, sockets); count > 0; count--) {
             vmscope_close_own(sockets[count - 1]);
         }
@@ -463,7 +463,7 @@ vmscope_forget_talker(PyObject *owner)
     }
     self->closed = 1;
     self->opening = self->serving = 0;
-    atomic_store(&vmscope_handshake_thread, 0);
+    atomic_store(&vmscope_attach_signal_thread, 0);
 }
 
 /* -- the thread ----------------------------------------------------------------------------------- */
@@ -503,13 +503,13 @@ vmscope_talk(PyObject *owner)
     self->wake_fd = signalfd(-1, &wake, SFD_NONBLOCK | SFD_CLOEXEC);
     self->accept_after = 0;
     vmscope_forget_child_descriptors(self);
-    atomic_store(&vmscope_handshake_thread, self->talker.tid);
+    atomic_store(&vmscope_attach_signal_thread, self->io_thread.tid);
     keep_open(self, 1, vmscope_now());
     do {
-        while ((order = vmscope_thread_hear(&self->talker)) == 0) {
+        while ((order = vmscope_thread_hear(&self->io_thread)) == 0) {
             take_turn(self);
         }
-    } while (!vmscope_thread_leave(&self->talker));
-    atomic_store(&vmscope_handshake_thread, 0);
+    } while (!vmscope_thread_leave(&self->io_thread));
+    atomic_store(&vmscope_attach_signal_thread, 0);
     end(self, order);
 }

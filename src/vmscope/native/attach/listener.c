@@ -15,7 +15,7 @@
     "-1\nPermission denied: threads of vmscope have rights that the main thread of the process does not have: the program " \
     "has to call vmscope.stop() and start() once it has changed its rights\n"
 
-/* -- the servant ---------------------------------------------------------------------------------- */
+/* -- the command thread ---------------------------------------------------------------------------------- */
 
 /* Whose turn it is: the request that came first of those that wait, or the command under way whose next step has been
  * due for longest; NULL: there is nothing to do. `serial` is of the request. */
@@ -103,7 +103,7 @@ is_allowed(Listener *self, Connection *connection)
     return allowed;
 }
 
-/* Whether the request still is the servant's, which has the GIL now: its client may have been answered without. */
+/* Whether the request still is the command thread's, which has the GIL now: its client may have been answered without. */
 static int
 claim(Listener *self, Connection *connection, uint64_t serial)
 {
@@ -140,11 +140,11 @@ run(Listener *self, Connection *connection, uint64_t serial)
     return progress;
 }
 
-/* `answered`: by the talker, so that the connection may be another client's. */
+/* `answered`: by the I/O thread, so that the connection may be another client's. */
 static void
 complete(Listener *self, Connection *connection, int answered)
 {
-    atomic_store(&self->servant.late, 0);
+    atomic_store(&self->command_thread.late, 0);
     pthread_mutex_lock(&self->mutex);
     self->serving--;
     if (answered) {
@@ -159,7 +159,7 @@ complete(Listener *self, Connection *connection, int answered)
     }
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->mutex);
-    vmscope_kick(&self->talker);
+    vmscope_kick(&self->io_thread);
 }
 
 /* A step, and what follows the last one. */
@@ -199,7 +199,7 @@ report_limit(Listener *self)
     if (due && self->denied != NULL) {
         OwnCode own = vmscope_begin_own_code();
         char text[MAX_LIMIT];
-        vmscope_describe_limit(self->servant.tid, text, sizeof text);
+        vmscope_describe_limit(self->command_thread.tid, text, sizeof text);
         PyObject *result = text[0] != '\0' ? PyObject_CallFunction(self->denied, "s", text) : NULL;
         PyErr_Clear(); /* a host is never troubled */
         Py_XDECREF(result);
@@ -214,13 +214,13 @@ serve(PyObject *owner)
     pid_t pid = getpid();
     uint64_t serial;
     int order;
-    atomic_store(&self->servant.error, 0);
+    atomic_store(&self->command_thread.error, 0);
     do {
-        while ((order = vmscope_thread_is_stopping(&self->servant)) == 0) {
+        while ((order = vmscope_thread_is_stopping(&self->command_thread)) == 0) {
             Connection *connection = next_request(self, &serial);
             report_limit(self);
             if (connection == NULL) {
-                (void)vmscope_thread_wait(&self->servant, FOREVER);
+                (void)vmscope_thread_wait(&self->command_thread, FOREVER);
             } else {
                 proceed(self, connection, serial, pid);
             }
@@ -228,7 +228,7 @@ serve(PyObject *owner)
         if (order == STOP) {
             abandon(self, pid);
         }
-    } while (!vmscope_thread_leave(&self->servant));
+    } while (!vmscope_thread_leave(&self->command_thread));
 }
 
 /* -- the listener --------------------------------------------------------------------------------- */
@@ -257,12 +257,12 @@ listener_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     NativeState *state = vmscope_state_of((PyObject *)self);
-    vmscope_thread_init(&self->talker, (PyObject *)self, TALKER_THREAD, vmscope_talk);
-    vmscope_thread_init(&self->servant, (PyObject *)self, SERVANT_THREAD, serve);
-    self->talker.starting = vmscope_prepare_talker;
-    self->talker.forked = vmscope_forget_talker;
-    self->talker.wake_signal = VMSCOPE_WAKE_SIGNAL;
-    self->servant.shares_files = 1;
+    vmscope_thread_init(&self->io_thread, (PyObject *)self, IO_THREAD, vmscope_talk);
+    vmscope_thread_init(&self->command_thread, (PyObject *)self, COMMAND_THREAD, serve);
+    self->io_thread.starting = vmscope_prepare_io_thread;
+    self->io_thread.forked = vmscope_forget_io_thread;
+    self->io_thread.wake_signal = VMSCOPE_WAKE_SIGNAL;
+    self->command_thread.shares_files = 1;
     vmscope_init_lock(self);
     self->serve = Py_NewRef(serve_function);
     self->denied = Py_XNewRef(denied);
@@ -304,7 +304,7 @@ close_listener(Listener *self, int64_t timeout, int last, int unlinks)
     if (was_closed) {
         return 1;
     }
-    int ended = (last && !opening) || vmscope_thread_stop(&self->talker, timeout);
+    int ended = (last && !opening) || vmscope_thread_stop(&self->io_thread, timeout);
     if (unlinks) {
         Py_BEGIN_ALLOW_THREADS
         vmscope_unlink_socket();
@@ -315,7 +315,7 @@ close_listener(Listener *self, int64_t timeout, int last, int unlinks)
     } else if (!serving) {
         return 1;
     }
-    return vmscope_thread_stop(&self->servant, timeout) && ended;
+    return vmscope_thread_stop(&self->command_thread, timeout) && ended;
 }
 
 static PyObject *
@@ -338,7 +338,7 @@ listener_open(PyObject *object, PyObject *args)
     self->error = EINPROGRESS;
     self->sweep_at = vmscope_now() + SWEEP_DELAY;
     vmscope_ask_for_socket();
-    if (vmscope_thread_start(&self->talker) < 0 || vmscope_thread_start(&self->servant) < 0) {
+    if (vmscope_thread_start(&self->io_thread) < 0 || vmscope_thread_start(&self->command_thread) < 0) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         (void)close_listener(self, STOP_TIMEOUT, 0, 1);
@@ -373,7 +373,7 @@ static PyObject *
 listener_check(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     Listener *self = (Listener *)object;
-    int error = atomic_load(&self->talker.error) != 0 ? self->talker.error : self->servant.error;
+    int error = atomic_load(&self->io_thread.error) != 0 ? self->io_thread.error : self->command_thread.error;
     if (error != 0) {
         vmscope_thread_resume();
     }
@@ -396,7 +396,7 @@ static PyObject *
 listener_limit(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     char text[MAX_LIMIT];
-    pid_t tid = ((Listener *)object)->servant.tid;
+    pid_t tid = ((Listener *)object)->command_thread.tid;
     Py_BEGIN_ALLOW_THREADS
     vmscope_describe_limit(tid, text, sizeof text);
     Py_END_ALLOW_THREADS

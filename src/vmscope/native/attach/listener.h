@@ -1,8 +1,8 @@
 /* The attach listener: two threads, so that the one that talks with clients never holds the GIL, and the one that runs
  * commands never waits for a client longer than it must.
  *
- * The talker (io_thread.c) has a descriptor table of its own, with the socket and the connections: the program neither
- * sees nor closes them, and no child inherits them. The servant (listener.c) has the program's table, as what it runs
+ * The I/O thread (io_thread.c) has a descriptor table of its own, with the socket and the connections: the program neither
+ * sees nor closes them, and no child inherits them. The command thread (listener.c) has the program's table, as what it runs
  * may be the program's code, or free its objects. They meet in the connections, under the listener's mutex. Around a fork
  * both end, and the sockets are in flight (handover.c). */
 #ifndef VMSCOPE_LISTENER_H
@@ -62,9 +62,9 @@ void vmscope_describe_limit(pid_t tid, char *text, size_t size);
 typedef enum {
     FREE,
     ARRIVING, /* the request does */
-    LOOKING,  /* the talker is about to look at the threads for it */
-    WAITING,  /* for the servant */
-    SERVED,   /* by the servant, now */
+    LOOKING,  /* the I/O thread is about to look at the threads for it */
+    WAITING,  /* for the command thread */
+    SERVED,   /* by the command thread, now */
     ENDING,   /* the rest of the reply is sent */
 } Stage;
 
@@ -84,36 +84,36 @@ typedef struct {
     int plain;        /* and nothing more */
     int outside;      /* threads of ours had more rights than the main thread */
     int64_t looked;   /* when that was looked at */
-    int claimed;      /* the servant has the GIL, and answers it */
-    PyObject *call, *steps; /* of a command that is under way, between two of its steps; the servant's, under the GIL */
+    int claimed;      /* the command thread has the GIL, and answers it */
+    PyObject *call, *steps; /* of a command that is under way, between two of its steps; the command thread's, under the GIL */
 } Connection;
 
 typedef struct {
     PyObject_HEAD
-    Thread talker, servant;
+    Thread io_thread, command_thread;
     PyObject *serve, *denied;
     PyTypeObject *call_type;
 
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* a reply has moved on, a client has gone, or the talker is ready */
+    pthread_cond_t changed; /* a reply has moved on, a client has gone, or the I/O thread is ready */
     Connection connections[MAX_CONNECTIONS];
     uint64_t serials;
-    int limited;     /* somebody was denied by the rights of threads: 1: the servant is to say so, 2: it has */
+    int limited;     /* somebody was denied by the rights of threads: 1: the command thread is to say so, 2: it has */
     size_t queued; /* of MAX_QUEUED */
     int serving;   /* commands that are under way */
     int last;      /* the place of the one that has had its turn */
-    int closed, opening; /* the talker opens the socket while it is open */
+    int closed, opening; /* the I/O thread opens the socket while it is open */
     int error; /* why the socket is not open, an errno; EINPROGRESS: it is being opened; 0: it is open */
 
-    Socket socket; /* as those of the connections: numbers of the talker's table, or of the last one's */
+    Socket socket; /* as those of the connections: numbers of the I/O thread's table, or of the last one's */
     int shared_files; /* this kernel gives a thread no table of its own */
 
-    int wake_fd;          /* the talker's own, as what follows */
+    int wake_fd;          /* the I/O thread's own, as what follows */
     int64_t accept_after; /* CLOCK_MONOTONIC, ns */
     int64_t open_after;   /* the same, of a socket that could not be opened */
     int64_t sweep_at;     /* when that is due; 0: it is done */
     struct Child *children; /* NULL: no child has told of itself */
-    int children_fd;        /* wakes the talker when one of them ends; -1: none */
+    int children_fd;        /* wakes the I/O thread when one of them ends; -1: none */
     int64_t children_at;    /* when they are to be looked at */
     char regions[256]; /* under the mutex: the directory of the regions' files; "": none */
 } Listener;
@@ -146,10 +146,10 @@ void vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)]);
 /* -- stale_sockets.c: sockets that nobody else knows of any more ------------------------------------------ */
 
 /* Unlinks what killed VMs of this user have left in the folder, unless the thread is told to end. */
-void vmscope_sweep(const char *path, Thread *self);
+void vmscope_remove_stale_sockets(const char *path, Thread *self);
 
 /* The same for one VM of which it is known that it was killed; `is_over` says whether its pid still is nobody's. */
-void vmscope_sweep_socket(const char *folder, pid_t pid, int (*is_over)(pid_t));
+void vmscope_remove_stale_socket(const char *folder, pid_t pid, int (*is_over)(pid_t));
 
 /* -- children.c: children that are VMs ------------------------------------------------------------- */
 
@@ -165,12 +165,12 @@ int64_t vmscope_look_at_children(Listener *self, int64_t now);
 /* One of them has ended. */
 void vmscope_hear_of_children(Listener *self);
 
-/* A new talker has none of the last one's. */
+/* A new I/O thread has none of the last one's. */
 void vmscope_forget_child_descriptors(Listener *self);
 
-/* -- connections.c: all of it with the mutex held, on the talker where it closes a descriptor ----- */
+/* -- connections.c: all of it with the mutex held, on the I/O thread where it closes a descriptor ----- */
 
-/* Closes it. What is still served is forgotten once the servant is done with it. */
+/* Closes it. What is still served is forgotten once the command thread is done with it. */
 void vmscope_drop(Listener *self, Connection *connection);
 
 /* The end of a client that has got its whole reply. */
@@ -182,7 +182,7 @@ void vmscope_reply(Listener *self, Connection *connection, const char *reply);
 /* The request and the reply are done with. */
 void vmscope_forget_connection(Listener *self, Connection *connection);
 
-/* Its client takes too long. What is queued for it is given back; the talker closes it. */
+/* Its client takes too long. What is queued for it is given back; the I/O thread closes it. */
 void vmscope_give_up(Listener *self, Connection *connection);
 
 /* Gives those up who hold memory and do not read. */
@@ -192,15 +192,15 @@ void vmscope_reclaim(Listener *self, int64_t now);
  * many ns there may be one. */
 Connection *vmscope_find_place(Listener *self, int64_t now, int64_t *wait);
 
-/* -- answers.c: what the talker does for a request itself, as it needs no GIL ---------------------- */
+/* -- answers.c: what the I/O thread does for a request itself, as it needs no GIL ---------------------- */
 
 /* With the mutex held: a whole request is there, of which the strings stand from `begin` to `end`. */
 void vmscope_take_up(Listener *self, Connection *connection, const char *begin, const char *end);
 
-/* Looks at the threads for those who have asked for that, as of now, and lets the servant go on. */
+/* Looks at the threads for those who have asked for that, as of now, and lets the command thread go on. */
 void vmscope_look_at_threads(Listener *self);
 
-/* Answers those for whom the servant has not got the GIL in time; how many ns there are until that is to be asked again. */
+/* Answers those for whom the command thread has not got the GIL in time; how many ns there are until that is to be asked again. */
 int64_t vmscope_answer_late(Listener *self, int64_t now);
 
 /* Somebody was denied because threads differ in their rights. */
@@ -231,20 +231,20 @@ void vmscope_init_lock(Listener *self);
 void vmscope_talk(PyObject *listener);
 
 /* Before each start: what was handed over, and is there no longer, is lost. */
-void vmscope_prepare_talker(PyObject *listener);
+void vmscope_prepare_io_thread(PyObject *listener);
 
-/* In a forked child: what it has of the talker's goes, and nobody is told, for the parent has it too. */
-void vmscope_forget_talker(PyObject *listener);
+/* In a forked child: what it has of the I/O thread's goes, and nobody is told, for the parent has it too. */
+void vmscope_forget_io_thread(PyObject *listener);
 
 /* -- attach_signal.c ---------------------------------------------------------------------------------- */
 
 /* Which thread SIGQUIT wakes when a client asks for the socket; 0: none. */
-extern _Atomic pid_t vmscope_handshake_thread;
+extern _Atomic pid_t vmscope_attach_signal_thread;
 
-/* Has the talker see to it that the socket is there, under its name. */
+/* Has the I/O thread see to it that the socket is there, under its name. */
 void vmscope_ask_for_socket(void);
 
 /* True once after somebody has asked. */
-int vmscope_handshake_asked(void);
+int vmscope_attach_signal_asked(void);
 
 #endif

@@ -112,7 +112,7 @@ wait_for_room(Call *call)
         }
     }
     pthread_mutex_unlock(&self->mutex);
-    vmscope_kick(&self->talker);
+    vmscope_kick(&self->io_thread);
     return alive;
 }
 
@@ -140,7 +140,7 @@ call_write(PyObject *object, PyObject *data)
             break;
         }
         if (much) {
-            vmscope_kick(&self->talker);
+            vmscope_kick(&self->io_thread);
         }
         done += count;
         if (done == bytes.len) {
@@ -173,7 +173,7 @@ vmscope_tell_client(PyObject *object, const char *text)
         (void)vmscope_append(self, connection, line, (size_t)length);
     }
     pthread_mutex_unlock(&self->mutex);
-    vmscope_kick(&self->talker);
+    vmscope_kick(&self->io_thread);
 }
 
 static PyObject *
@@ -186,7 +186,7 @@ call_flush(PyObject *object, PyObject *Py_UNUSED(ignored))
     if (!alive) {
         return raise_gone(call);
     }
-    vmscope_kick(&call->listener->talker);
+    vmscope_kick(&call->listener->io_thread);
     Py_RETURN_NONE;
 }
 
@@ -233,7 +233,7 @@ static PyGetSetDef call_getset[] = {
     {"options", get_object, NULL, "What stands behind the name in version 2, as `streaming=1`.",
      (void *)offsetof(Call, options)},
     {"arguments", get_object, NULL, "The arguments without empty ones at the end.", (void *)offsetof(Call, arguments)},
-    {"picture", get_object, NULL, "A Picture as of the moment when a thread dump was asked for; else None.",
+    {"picture", get_object, NULL, "A StackSnapshot as of the moment when a thread dump was asked for; else None.",
      (void *)offsetof(Call, picture)},
     {"version", get_version, NULL, "The protocol's, 1 or 2.", NULL},
     {"pid", get_pid, NULL, "The client's process; 0 where it is of another pid namespace.", NULL},
@@ -289,7 +289,7 @@ parse(Call *call, const char *begin, const char *end)
     return call->arguments == NULL ? -1 : 0;
 }
 
-/* The request stays where it is while it is served: the talker reads no more of this connection. */
+/* The request stays where it is while it is served: the I/O thread reads no more of this connection. */
 PyObject *
 vmscope_make_call(Listener *self, Connection *connection)
 {
@@ -306,7 +306,7 @@ vmscope_make_call(Listener *self, Connection *connection)
     (void)vmscope_frame(connection->request, connection->length, &call->version, &begin, &end);
     ThreadDump *dump = connection->dump;
     connection->dump = NULL;
-    call->picture = dump == NULL ? Py_NewRef(Py_None) : vmscope_picture_of(vmscope_state_of((PyObject *)self)->picture, dump);
+    call->picture = dump == NULL ? Py_NewRef(Py_None) : vmscope_stack_snapshot_of(vmscope_state_of((PyObject *)self)->picture, dump);
     if (call->picture == NULL || parse(call, connection->request + begin, connection->request + end) < 0) {
         Py_DECREF(call);
         return NULL;

@@ -71,7 +71,7 @@ sweep_one(int folder, const char *name, pid_t pid, int (*is_over)(pid_t), time_t
 }
 
 void
-vmscope_sweep(const char *path, Thread *self)
+vmscope_remove_stale_sockets(const char *path, Thread *self)
 {
     DIR *folder = opendir(path);
     if (folder == NULL) {
@@ -87,7 +87,7 @@ vmscope_sweep(const char *path, Thread *self)
 }
 
 void
-vmscope_sweep_socket(const char *path, pid_t pid, int (*is_over)(pid_t))
+vmscope_remove_stale_socket(const char *path, pid_t pid, int (*is_over)(pid_t))
 {
     char name[sizeof PREFIX + 16];
     int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

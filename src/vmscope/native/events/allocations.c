@@ -642,7 +642,7 @@ allocations_served(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
-untold(PyObject *module, PyObject *const *args, Py_ssize_t count)
+without_allocation_events(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count < 1) {
@@ -664,8 +664,8 @@ static PyMethodDef functions[] = {
      "Who has, or had, the slot for the tracer: \"\", \"tracemalloc\", or a library's file name."},
     {"allocations_lost", allocations_lost, METH_NOARGS, "Objects of which nothing was told: too many were being made."},
     {"allocations_served", allocations_served, METH_NOARGS, "How often the evaluation loop has called, to have them told."},
-    {"untold", (PyCFunction)(void (*)(void))untold, METH_FASTCALL,
-     "untold(function, /, *arguments)\n--\n\nCalls it; nothing is told of what it makes on this thread."},
+    {"without_allocation_events", (PyCFunction)(void (*)(void))without_allocation_events, METH_FASTCALL,
+     "without_allocation_events(function, /, *arguments)\n--\n\nCalls it; nothing is told of what it makes on this thread."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -13,7 +13,7 @@ __all__ = [
     "trace_allocations",
     "tracer_holder",
     "traces_allocations",
-    "untold",
+    "without_allocation_events",
 ]
 
 
@@ -44,5 +44,5 @@ def allocations_served() -> int:
     return 0
 
 
-def untold(function: Callable[..., object], /, *arguments: object) -> object:
+def without_allocation_events(function: Callable[..., object], /, *arguments: object) -> object:
     return function(*arguments)

@@ -1,10 +1,10 @@
 /* One event's way to its listeners: what sys.monitoring calls, and what calls the environments' callbacks, in order.
  *
- * A relay has a plan: who listens, on which threads. A plan never changes; a new one takes its place. So a dispatch
- * that is under way goes on with the plan that it began with, and asks the new one whether each listener is still there.
+ * A relay has a list: who listens, on which threads. A list never changes; a new one takes its place. So a dispatch
+ * that is under way goes on with the list that it began with, and asks the new one whether each listener is still there.
  *
- * Which thread this is stands in a seat: the Thread object of the thread state that called last on this OS thread. It
- * is borrowed; the thread state's own storage has the reference, and empties the seat before it gives that up. */
+ * Which thread this is stands in a thread_cache: the Thread object of the thread state that called last on this OS thread. It
+ * is borrowed; the thread state's own storage has the reference, and empties the thread_cache before it gives that up. */
 #include "events/dispatch.h"
 #include "attributes.h"
 
@@ -17,7 +17,7 @@ static const char *const shapes[] = {"entry", "return", "unwind", "plain"};
 static const size_t least[] = {1, 3, 1, 0}; /* arguments that each needs */
 
 typedef struct {
-    PyObject *environment; /* these are borrowed from the plan's rows */
+    PyObject *environment; /* these are borrowed from the list's rows */
     PyObject *callback;
     vectorcallfunc call;
     PyObject *threads; /* a tuple, or NULL: every thread */
@@ -30,28 +30,28 @@ typedef struct {
     Py_ssize_t count;
     int everywhere; /* one of them listens on every thread */
     Listener listeners[];
-} Plan;
+} ListenerList;
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    Plan *plan; /* NULL: nobody listens */
+    ListenerList *list; /* NULL: nobody listens */
     uint64_t serial;
     Shape shape;
     size_t least;
     PyObject *event;
     PyObject *current; /* gives the calling thread's Thread */
     Own own;
-} Relay;
+} EventDispatcher;
 
 typedef struct {
     PyThreadState *state;
     uint64_t id;
     uint64_t serial; /* of the relays that filled it: those of one interpreter, with one `current` */
     PyObject *thread; /* NULL: this thread state has ended, and sends nothing any more */
-} Seat;
+} ThreadCache;
 
-static VMSCOPE_THREAD_LOCAL Seat seat;
+static VMSCOPE_THREAD_LOCAL ThreadCache thread_cache;
 
 #if PY_VERSION_HEX >= 0x030D0000
 #define LOCKED(self) Py_BEGIN_CRITICAL_SECTION(self)
@@ -61,37 +61,37 @@ static VMSCOPE_THREAD_LOCAL Seat seat;
 #define UNLOCKED() }
 #endif
 
-/* -- plans --------------------------------------------------------------------------------------- */
+/* -- lists --------------------------------------------------------------------------------------- */
 
 static __attribute__((cold, noinline)) void
-plan_free(Plan *plan)
+list_free(ListenerList *list)
 {
-    Py_DECREF(plan->rows);
-    PyMem_Free(plan);
+    Py_DECREF(list->rows);
+    PyMem_Free(list);
 }
 
-static Plan *
-plan_take(Relay *self)
+static ListenerList *
+list_take(EventDispatcher *self)
 {
-    Plan *plan;
+    ListenerList *list;
     LOCKED(self);
-    plan = self->plan;
-    if (plan != NULL) {
-        plan->references++;
+    list = self->list;
+    if (list != NULL) {
+        list->references++;
     }
     UNLOCKED();
-    return plan;
+    return list;
 }
 
 static void
-plan_release(Relay *self, Plan *plan)
+list_release(EventDispatcher *self, ListenerList *list)
 {
     int last;
     LOCKED(self);
-    last = --plan->references == 0;
+    last = --list->references == 0;
     UNLOCKED();
     if (last) {
-        plan_free(plan);
+        list_free(list);
     }
     (void)self;
 }
@@ -127,47 +127,47 @@ listener_fill(Listener *listener, PyObject *row)
 static PyObject *
 relay_listen(PyObject *object, PyObject *rows)
 {
-    Relay *self = (Relay *)object;
+    EventDispatcher *self = (EventDispatcher *)object;
     if (!PyTuple_Check(rows)) {
         return PyErr_Format(PyExc_TypeError, "a relay listens for a tuple of listeners, not %.100s",
                             Py_TYPE(rows)->tp_name);
     }
     Py_ssize_t count = PyTuple_GET_SIZE(rows);
-    Plan *plan = NULL;
+    ListenerList *list = NULL;
     if (count > 0) {
-        plan = PyMem_Calloc(1, sizeof(Plan) + (size_t)count * sizeof(Listener));
-        if (plan == NULL) {
+        list = PyMem_Calloc(1, sizeof(ListenerList) + (size_t)count * sizeof(Listener));
+        if (list == NULL) {
             return PyErr_NoMemory();
         }
-        plan->references = 1;
-        plan->rows = Py_NewRef(rows);
-        plan->count = count;
+        list->references = 1;
+        list->rows = Py_NewRef(rows);
+        list->count = count;
         for (Py_ssize_t i = 0; i < count; i++) {
-            if (listener_fill(&plan->listeners[i], PyTuple_GET_ITEM(rows, i)) < 0) {
-                plan_free(plan);
+            if (listener_fill(&list->listeners[i], PyTuple_GET_ITEM(rows, i)) < 0) {
+                list_free(list);
                 return NULL;
             }
-            plan->everywhere |= plan->listeners[i].threads == NULL;
+            list->everywhere |= list->listeners[i].threads == NULL;
         }
     }
-    Plan *old;
+    ListenerList *old;
     LOCKED(self);
-    old = self->plan;
-    self->plan = plan;
+    old = self->list;
+    self->list = list;
     UNLOCKED();
     if (old == NULL) {
         return PyTuple_New(0);
     }
     PyObject *before = Py_NewRef(old->rows);
-    plan_release(self, old);
+    list_release(self, old);
     return before;
 }
 
 /* -- threads ------------------------------------------------------------------------------------- */
 
-/* Gives the calling thread its seat; NULL with a KeyboardInterrupt set, or without, when its Thread cannot be made. */
+/* Gives the calling thread its thread_cache; NULL with a KeyboardInterrupt set, or without, when its Thread cannot be made. */
 static __attribute__((cold, noinline)) PyObject *
-take_seat(Relay *self, PyThreadState *state)
+fill_thread_cache(EventDispatcher *self, PyThreadState *state)
 {
     PyObject *thread = PyObject_CallNoArgs(self->current);
     if (thread == NULL) {
@@ -176,19 +176,19 @@ take_seat(Relay *self, PyThreadState *state)
         }
         return NULL;
     }
-    seat = (Seat){state, state->id, self->serial, thread};
+    thread_cache = (ThreadCache){state, state->id, self->serial, thread};
     Py_DECREF(thread); /* the thread state's own storage keeps it */
     return thread;
 }
 
 /* The calling thread's Thread: borrowed. NULL when it has ended, or as above. */
 static inline PyObject *
-seated(Relay *self, PyThreadState *state)
+cached_thread(EventDispatcher *self, PyThreadState *state)
 {
-    if (seat.state == state && seat.id == state->id && seat.serial == self->serial) {
-        return seat.thread;
+    if (thread_cache.state == state && thread_cache.id == state->id && thread_cache.serial == self->serial) {
+        return thread_cache.thread;
     }
-    return take_seat(self, state);
+    return fill_thread_cache(self, state);
 }
 
 /* leave_thread(thread, reference): called as what the thread's own storage keeps goes; from now on the thread sends
@@ -205,8 +205,8 @@ leave_thread(PyObject *module, PyObject *const *args, Py_ssize_t count)
     PyThreadState_EnterTracing(state);
     PyObject *ended = vmscope_call_method(args[0], "end", NULL);
     PyThreadState_LeaveTracing(state);
-    if (seat.thread == args[0]) {
-        seat.thread = NULL;
+    if (thread_cache.thread == args[0]) {
+        thread_cache.thread = NULL;
     }
     return ended;
 }
@@ -216,8 +216,8 @@ static PyObject *
 enter_thread(PyObject *module, PyObject *thread)
 {
     (void)module;
-    if (seat.thread != NULL) {
-        seat.thread = thread;
+    if (thread_cache.thread != NULL) {
+        thread_cache.thread = thread;
     }
     Py_RETURN_NONE;
 }
@@ -241,7 +241,7 @@ hears(const Listener *listener, PyObject *thread)
 /* A callback raised: a KeyboardInterrupt is kept for the program, the first of them; all else is the environment's,
  * which raises it again when it is not for it. */
 static __attribute__((cold)) void
-callback_failed(Relay *self, Listener *listener, PyObject **interrupt)
+callback_failed(EventDispatcher *self, Listener *listener, PyObject **interrupt)
 {
     PyObject *told = NULL; /* what the environment was told of: raised again, it is the program's */
     while (PyErr_Occurred()) {
@@ -268,7 +268,7 @@ callback_failed(Relay *self, Listener *listener, PyObject **interrupt)
 
 /* It went well: earlier failures do not count any more. */
 static __attribute__((cold)) void
-callback_recovered(Relay *self, Listener *listener)
+callback_recovered(EventDispatcher *self, Listener *listener)
 {
     listener->failing = 0;
     PyObject *failures = vmscope_attribute(listener->environment, "failures");
@@ -281,7 +281,7 @@ callback_recovered(Relay *self, Listener *listener)
 }
 
 static inline __attribute__((always_inline)) void
-call(Relay *self, Listener *listener, PyObject **values, size_t count, PyObject **interrupt)
+call(EventDispatcher *self, Listener *listener, PyObject **values, size_t count, PyObject **interrupt)
 {
     values[1] = listener->environment;
     PyObject *result = listener->call(listener->callback, values + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
@@ -295,12 +295,12 @@ call(Relay *self, Listener *listener, PyObject **values, size_t count, PyObject 
     }
 }
 
-/* The same environment's listener in the plan that took the place of the one a dispatch began with. */
+/* The same environment's listener in the list that took the place of the one a dispatch began with. */
 static Listener *
-still_there(Plan *plan, PyObject *environment, PyObject *thread)
+still_there(ListenerList *list, PyObject *environment, PyObject *thread)
 {
-    for (Py_ssize_t i = 0; i < plan->count; i++) {
-        Listener *listener = &plan->listeners[i];
+    for (Py_ssize_t i = 0; i < list->count; i++) {
+        Listener *listener = &list->listeners[i];
         if (listener->environment == environment) {
             return hears(listener, thread) ? listener : NULL;
         }
@@ -309,32 +309,32 @@ still_there(Plan *plan, PyObject *environment, PyObject *thread)
 }
 
 static __attribute__((cold, noinline)) void
-call_if_there(Relay *self, PyObject *environment, PyObject *thread, PyObject **values, size_t count,
+call_if_there(EventDispatcher *self, PyObject *environment, PyObject *thread, PyObject **values, size_t count,
               PyObject **interrupt)
 {
-    Plan *now = plan_take(self);
+    ListenerList *now = list_take(self);
     if (now != NULL) {
         Listener *listener = still_there(now, environment, thread);
         if (listener != NULL) {
             call(self, listener, values, count, interrupt);
         }
-        plan_release(self, now);
+        list_release(self, now);
     }
 }
 
 /* Calls each listener. 0, or -1 with a KeyboardInterrupt set. `values`: a place for a bound method's self, one for the
  * environment, the thread, then the event's own; `count` is without the first. */
 static inline __attribute__((always_inline)) int
-tell(Relay *self, Plan *plan, PyThreadState *state, PyObject **values, size_t count)
+tell(EventDispatcher *self, ListenerList *list, PyThreadState *state, PyObject **values, size_t count)
 {
     PyObject *interrupt = NULL, *thread = values[2];
     int lent = lend_room(state);
-    for (Py_ssize_t i = 0; i < plan->count; i++) {
-        Listener *listener = &plan->listeners[i];
+    for (Py_ssize_t i = 0; i < list->count; i++) {
+        Listener *listener = &list->listeners[i];
         if (!hears(listener, thread)) {
             continue;
         }
-        if (__builtin_expect(self->plan != plan, 0)) {
+        if (__builtin_expect(self->list != list, 0)) {
             call_if_there(self, listener->environment, thread, values, count, &interrupt);
             continue;
         }
@@ -346,7 +346,7 @@ tell(Relay *self, Plan *plan, PyThreadState *state, PyObject **values, size_t co
 }
 
 static int
-dispatch(Relay *self, Plan *plan, PyThreadState *state, PyObject *thread, PyObject *const *args, size_t given)
+dispatch(EventDispatcher *self, ListenerList *list, PyThreadState *state, PyObject *thread, PyObject *const *args, size_t given)
 {
     PyObject *values[3 + MOST];
     size_t count = 2 + given;
@@ -369,18 +369,18 @@ dispatch(Relay *self, Plan *plan, PyThreadState *state, PyObject *thread, PyObje
         }
         break;
     }
-    return tell(self, plan, state, values, count);
+    return tell(self, list, state, values, count);
 }
 
 /* Whether anybody listens on this thread: all that a thread pays to which nobody listens. */
 static inline int
-heard(const Plan *plan, PyObject *thread)
+heard(const ListenerList *list, PyObject *thread)
 {
-    if (plan->everywhere) {
+    if (list->everywhere) {
         return 1;
     }
-    for (Py_ssize_t i = 0; i < plan->count; i++) {
-        if (hears(&plan->listeners[i], thread)) {
+    for (Py_ssize_t i = 0; i < list->count; i++) {
+        if (hears(&list->listeners[i], thread)) {
             return 1;
         }
     }
@@ -390,24 +390,24 @@ heard(const Plan *plan, PyObject *thread)
 static PyObject *
 relay_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
-    Relay *self = (Relay *)object;
+    EventDispatcher *self = (EventDispatcher *)object;
     size_t given = (size_t)PyVectorcall_NARGS(flags);
     if (names != NULL || given < self->least || given > MOST) {
         PyErr_SetString(PyExc_TypeError, "a relay is called as sys.monitoring calls, or with its event's arguments");
         return NULL;
     }
     int status = 0;
-    Plan *plan = plan_take(self);
-    if (plan != NULL) {
+    ListenerList *list = list_take(self);
+    if (list != NULL) {
         PyThreadState *state = PyThreadState_Get();
-        PyObject *thread = seated(self, state);
+        PyObject *thread = cached_thread(self, state);
         if (thread == NULL) {
             status = PyErr_Occurred() == NULL ? 0 : -1;
         }
-        else if (heard(plan, thread) && (self->shape == PLAIN || !is_own(&self->own, args[0]))) {
-            status = dispatch(self, plan, state, thread, args, given);
+        else if (heard(list, thread) && (self->shape == PLAIN || !is_own(&self->own, args[0]))) {
+            status = dispatch(self, list, state, thread, args, given);
         }
-        plan_release(self, plan);
+        list_release(self, list);
     }
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
@@ -416,27 +416,27 @@ relay_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
 static PyObject *
 entry_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
-    Relay *self = (Relay *)object;
-    Plan *plan;
+    EventDispatcher *self = (EventDispatcher *)object;
+    ListenerList *list;
     if (__builtin_expect(names != NULL || PyVectorcall_NARGS(flags) == 0, 0)) {
         return relay_call(object, args, flags, names);
     }
-    if (__builtin_expect((plan = plan_take(self)) == NULL, 0)) {
+    if (__builtin_expect((list = list_take(self)) == NULL, 0)) {
         Py_RETURN_NONE;
     }
     PyThreadState *state = PyThreadState_Get();
-    PyObject *values[] = {NULL, NULL, seated(self, state), args[0]};
+    PyObject *values[] = {NULL, NULL, cached_thread(self, state), args[0]};
     int status;
     if (__builtin_expect(values[2] == NULL, 0)) {
         status = PyErr_Occurred() == NULL ? 0 : -1;
     }
-    else if (!heard(plan, values[2]) || is_own(&self->own, args[0])) {
+    else if (!heard(list, values[2]) || is_own(&self->own, args[0])) {
         status = 0;
     }
     else {
-        status = tell(self, plan, state, values, 3);
+        status = tell(self, list, state, values, 3);
     }
-    plan_release(self, plan);
+    list_release(self, list);
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
@@ -448,7 +448,7 @@ relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     static char *names[] = {"", "", "", "", NULL};
     PyObject *event, *current, *own;
     const char *name;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsOU:Relay", names, &event, &name, &current, &own)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsOU:EventDispatcher", names, &event, &name, &current, &own)) {
         return NULL;
     }
     int shape = PLAIN;
@@ -458,7 +458,7 @@ relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (shape < 0) {
         return PyErr_Format(PyExc_ValueError, "'%s' is no shape of a relay", name);
     }
-    Relay *self = (Relay *)type->tp_alloc(type, 0);
+    EventDispatcher *self = (EventDispatcher *)type->tp_alloc(type, 0);
     if (self == NULL) {
         return NULL;
     }
@@ -484,12 +484,12 @@ relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static int
 relay_traverse(PyObject *object, visitproc visit, void *arg)
 {
-    Relay *self = (Relay *)object;
+    EventDispatcher *self = (EventDispatcher *)object;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->event);
     Py_VISIT(self->current);
-    if (self->plan != NULL && self->plan->references == 1) { /* else a dispatch holds it too */
-        Py_VISIT(self->plan->rows);
+    if (self->list != NULL && self->list->references == 1) { /* else a dispatch holds it too */
+        Py_VISIT(self->list->rows);
     }
     return 0;
 }
@@ -497,11 +497,11 @@ relay_traverse(PyObject *object, visitproc visit, void *arg)
 static int
 relay_clear(PyObject *object)
 {
-    Relay *self = (Relay *)object;
-    Plan *plan = self->plan;
-    self->plan = NULL;
-    if (plan != NULL) {
-        plan_release(self, plan);
+    EventDispatcher *self = (EventDispatcher *)object;
+    ListenerList *list = self->list;
+    self->list = NULL;
+    if (list != NULL) {
+        list_release(self, list);
     }
     Py_CLEAR(self->event);
     Py_CLEAR(self->current);
@@ -527,12 +527,12 @@ static PyMethodDef relay_methods[] = {
 };
 
 static PyMemberDef relay_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Relay, vectorcall), READONLY, NULL},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(EventDispatcher, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot relay_type_slots[] = {
-    {Py_tp_doc, "Relay(event, shape, current, own, /)\n--\n\nCalled as sys.monitoring calls; calls each listener with its "
+    {Py_tp_doc, "EventDispatcher(event, shape, current, own, /)\n--\n\nCalled as sys.monitoring calls; calls each listener with its "
                 "environment, the thread, which current() gives, and what the shape makes of the arguments: \"entry\" "
                 "(method), \"return\" and \"unwind\" (method, popped by exception, value), \"plain\" (as they are). "
                 "Methods whose file name begins with `own` are passed over, other than in \"plain\". What a callback raises goes to its environment's failed(event, error), a KeyboardInterrupt to the program."},
@@ -546,7 +546,7 @@ static PyType_Slot relay_type_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec relay_spec = {"vmscope.native.Relay", sizeof(Relay), 0,
+static PyType_Spec relay_spec = {"vmscope.native.EventDispatcher", sizeof(EventDispatcher), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
                                  relay_type_slots};
 

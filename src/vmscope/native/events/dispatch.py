@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, MethodType
 from typing import Any, Protocol
 
-__all__ = ["After", "Chain", "Relay", "enter_thread", "leave_thread", "variable"]
+__all__ = ["After", "EventDispatcher", "HandlerChain", "enter_thread", "leave_thread", "variable"]
 
 MOST = 6  # arguments of an event, after the thread
 LEAST = {"entry": 1, "return": 3, "unwind": 1, "plain": 0}
@@ -27,7 +27,7 @@ class Listening(Protocol):
 Listener = tuple[Listening, Callable[..., object], tuple[object, ...] | None, bool]
 
 
-class Relay:
+class EventDispatcher:
     """Called as sys.monitoring calls; calls each listener with its environment, the thread and the event's arguments.
 
     What the shape makes of the arguments: "entry" (method), "return" and "unwind" (method, popped by exception,
@@ -111,7 +111,7 @@ class Relay:
             environment.failures.pop(self._event, None)
 
 
-class Chain:
+class HandlerChain:
     """Called as sys.monitoring calls; calls each handler with the same, and gives the last one's answer.
 
     Methods whose file name begins with `own` are passed over; with flags, so are those that have none of them. What a

@@ -7,13 +7,13 @@ typedef struct {
     PyObject *handlers; /* a tuple */
     int flags;          /* of a code object, one of which it has to have; 0: any code */
     Own own;
-} Chain;
+} HandlerChain;
 
 /* Calls each handler; gives the last one's answer. What they raise stays here, but for a KeyboardInterrupt. */
 static PyObject *
 chain_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
-    Chain *self = (Chain *)object;
+    HandlerChain *self = (HandlerChain *)object;
     Py_ssize_t given = PyVectorcall_NARGS(flags);
     if (names != NULL || given < 1 || given > MOST) {
         PyErr_SetString(PyExc_TypeError, "a chain is called as sys.monitoring calls");
@@ -63,10 +63,10 @@ chain_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     static char *names[] = {"", "", "", NULL};
     PyObject *own, *handlers;
     int flags = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!U|i:Chain", names, &PyTuple_Type, &handlers, &own, &flags)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!U|i:HandlerChain", names, &PyTuple_Type, &handlers, &own, &flags)) {
         return NULL;
     }
-    Chain *self = (Chain *)type->tp_alloc(type, 0);
+    HandlerChain *self = (HandlerChain *)type->tp_alloc(type, 0);
     if (self == NULL) {
         return NULL;
     }
@@ -83,14 +83,14 @@ static int
 chain_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(object));
-    Py_VISIT(((Chain *)object)->handlers);
+    Py_VISIT(((HandlerChain *)object)->handlers);
     return 0;
 }
 
 static void
 chain_dealloc(PyObject *object)
 {
-    Chain *self = (Chain *)object;
+    HandlerChain *self = (HandlerChain *)object;
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     Py_CLEAR(self->handlers);
@@ -100,13 +100,13 @@ chain_dealloc(PyObject *object)
 }
 
 static PyMemberDef chain_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Chain, vectorcall), READONLY, NULL},
-    {"handlers", T_OBJECT, offsetof(Chain, handlers), READONLY, "The handlers."},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(HandlerChain, vectorcall), READONLY, NULL},
+    {"handlers", T_OBJECT, offsetof(HandlerChain, handlers), READONLY, "The handlers."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot chain_type_slots[] = {
-    {Py_tp_doc, "Chain(handlers, own, flags=0, /)\n--\n\nCalled as sys.monitoring calls; calls each handler with the same, near the "
+    {Py_tp_doc, "HandlerChain(handlers, own, flags=0, /)\n--\n\nCalled as sys.monitoring calls; calls each handler with the same, near the "
                 "limit of recursion too, and gives the last one's answer. Methods whose file name begins with `own` are "
                 "passed over; with flags, so are those that have none of them. What a handler raises goes to sys.unraisablehook, a KeyboardInterrupt to the program."},
     {Py_tp_new, chain_new},
@@ -117,7 +117,7 @@ static PyType_Slot chain_type_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec chain_spec = {"vmscope.native.Chain", sizeof(Chain), 0,
+static PyType_Spec chain_spec = {"vmscope.native.HandlerChain", sizeof(HandlerChain), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
                                  chain_type_slots};
 
@@ -301,7 +301,7 @@ static PyMethodDef chain_functions[] = {
 };
 
 int
-vmscope_add_chain(PyObject *module)
+vmscope_add_handler_chain(PyObject *module)
 {
     PyTypeObject *chain = vmscope_add_type(module, &chain_spec, NULL);
     PyTypeObject *after = chain == NULL ? NULL : vmscope_add_type(module, &after_spec, NULL);

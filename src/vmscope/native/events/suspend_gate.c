@@ -86,7 +86,7 @@ park(Gate *self, PyObject *key, PyObject *lock)
 }
 
 static PyObject *
-gate_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
+suspend_gate_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
     Gate *self = (Gate *)object;
     (void)names;
@@ -116,7 +116,7 @@ gate_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names
 }
 
 static PyObject *
-gate_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
+suspend_gate_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
 {
     PyObject *own, *called, *hosts;
     if (!PyArg_ParseTuple(args, "UUO!", &own, &called, &PyTuple_Type, &hosts)) {
@@ -126,7 +126,7 @@ gate_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
     if (self == NULL) {
         return NULL;
     }
-    self->vectorcall = gate_call;
+    self->vectorcall = suspend_gate_call;
     self->own = Py_NewRef(own);
     self->called = Py_NewRef(called);
     self->hosts = Py_NewRef(hosts);
@@ -141,7 +141,7 @@ gate_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
 }
 
 static int
-gate_traverse(PyObject *object, visitproc visit, void *arg)
+suspend_gate_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Gate *self = (Gate *)object;
     Py_VISIT(Py_TYPE(object));
@@ -151,7 +151,7 @@ gate_traverse(PyObject *object, visitproc visit, void *arg)
 }
 
 static void
-gate_dealloc(PyObject *object)
+suspend_gate_dealloc(PyObject *object)
 {
     Gate *self = (Gate *)object;
     PyTypeObject *type = Py_TYPE(object);
@@ -167,41 +167,41 @@ gate_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-static PyMemberDef gate_members[] = {
+static PyMemberDef suspend_gate_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Gate, vectorcall), READONLY, NULL},
     {"locks", T_OBJECT, offsetof(Gate, locks), READONLY, "The lock of each thread that is to wait, by its state."},
     {"parked", T_OBJECT, offsetof(Gate, parked), READONLY, "The states of those that wait."},
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot gate_slots[] = {
+static PyType_Slot suspend_gate_slots[] = {
     {Py_tp_doc, "Gate(own, called, hosts, /)\n--\n\nCalled as sys.monitoring calls, with a code object first: a thread for "
                 "whose state there is a lock waits until the lock is free, other than in code whose file name begins "
                 "with `own`, and in what that calls of files that begin with `called`, but for files of `hosts`."},
-    {Py_tp_new, gate_new},
-    {Py_tp_dealloc, gate_dealloc},
-    {Py_tp_traverse, gate_traverse},
+    {Py_tp_new, suspend_gate_new},
+    {Py_tp_dealloc, suspend_gate_dealloc},
+    {Py_tp_traverse, suspend_gate_traverse},
     {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_members, gate_members},
+    {Py_tp_members, suspend_gate_members},
     {0, NULL},
 };
 
-static PyType_Spec gate_spec = {
+static PyType_Spec suspend_gate_spec = {
     .name = "vmscope.native.Gate",
     .basicsize = sizeof(Gate),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = gate_slots,
+    .slots = suspend_gate_slots,
 };
 
 int
-vmscope_add_gate(PyObject *module)
+vmscope_add_suspend_gate(PyObject *module)
 {
 #ifdef Py_GIL_DISABLED /* the twin, as for the states */
-    (void)gate_spec;
+    (void)suspend_gate_spec;
     (void)module;
     return 0;
 #else
-    PyTypeObject *type = vmscope_add_type(module, &gate_spec, NULL);
+    PyTypeObject *type = vmscope_add_type(module, &suspend_gate_spec, NULL);
     Py_XDECREF(type);
     return type == NULL ? -1 : 0;
 #endif

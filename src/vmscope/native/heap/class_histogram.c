@@ -11,12 +11,12 @@ typedef struct {
     int frozen;  /* the collector knows objects that it does not tell of */
     PyObject **todo; /* such objects whose references are still to be followed; borrowed */
     size_t length, room;
-} Census;
+} Histogram;
 
 static int
-count(Census *census, PyObject *object, Class **class)
+count(Histogram *histogram, PyObject *object, Class **class)
 {
-    *class = vmscope_class(&census->classes, Py_TYPE(object));
+    *class = vmscope_class(&histogram->classes, Py_TYPE(object));
     if (*class == NULL) {
         return -1;
     }
@@ -26,31 +26,31 @@ count(Census *census, PyObject *object, Class **class)
 }
 
 static int
-put_off(Census *census, PyObject *object)
+put_off(Histogram *histogram, PyObject *object)
 {
-    if (census->length == census->room) {
-        size_t room = census->room == 0 ? 256 : census->room * 2;
-        PyObject **larger = realloc(census->todo, room * sizeof *larger);
+    if (histogram->length == histogram->room) {
+        size_t room = histogram->room == 0 ? 256 : histogram->room * 2;
+        PyObject **larger = realloc(histogram->todo, room * sizeof *larger);
         if (larger == NULL) {
             PyErr_NoMemory();
             return -1;
         }
-        census->todo = larger;
-        census->room = room;
+        histogram->todo = larger;
+        histogram->room = room;
     }
-    census->todo[census->length++] = object;
+    histogram->todo[histogram->length++] = object;
     return 0;
 }
 
 static int
 meet(PyObject *object, void *context)
 {
-    Census *census = context;
+    Histogram *histogram = context;
     Class *class;
-    if (!census->frozen && vmscope_is_tracked(object)) {
+    if (!histogram->frozen && vmscope_is_tracked(object)) {
         return 0;
     }
-    uint8_t *mark = vmscope_mark(&census->marks, object);
+    uint8_t *mark = vmscope_mark(&histogram->marks, object);
     if (mark == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -59,19 +59,19 @@ meet(PyObject *object, void *context)
         return 0;
     }
     *mark = 1;
-    if (count(census, object, &class) < 0) {
+    if (count(histogram, object, &class) < 0) {
         return -1;
     }
-    return class->form == ATOM ? 0 : put_off(census, object);
+    return class->form == ATOM ? 0 : put_off(histogram, object);
 }
 
 static int
-follow(Census *census)
+follow(Histogram *histogram)
 {
-    while (census->length > 0) {
-        PyObject *object = census->todo[--census->length];
-        Class *class = vmscope_class(&census->classes, Py_TYPE(object));
-        if (class == NULL || vmscope_each_reference(class, object, meet, census) < 0) {
+    while (histogram->length > 0) {
+        PyObject *object = histogram->todo[--histogram->length];
+        Class *class = vmscope_class(&histogram->classes, Py_TYPE(object));
+        if (class == NULL || vmscope_each_reference(class, object, meet, histogram) < 0) {
             return -1;
         }
     }
@@ -81,12 +81,12 @@ follow(Census *census)
 static int
 visit_tracked(PyObject *object, void *context)
 {
-    Census *census = context;
+    Histogram *histogram = context;
     Class *class;
-    if (count(census, object, &class) < 0 || vmscope_each_reference(class, object, meet, census) < 0) {
+    if (count(histogram, object, &class) < 0 || vmscope_each_reference(class, object, meet, histogram) < 0) {
         return -1;
     }
-    return census->length > 0 ? follow(census) : 0;
+    return histogram->length > 0 ? follow(histogram) : 0;
 }
 
 static int
@@ -104,7 +104,7 @@ visit_frame(PyFrameObject *frame, PyThreadState *state, int depth, void *context
 static int
 mark_tracked(PyObject *object, void *context)
 {
-    uint8_t *mark = vmscope_mark(&((Census *)context)->marks, object);
+    uint8_t *mark = vmscope_mark(&((Histogram *)context)->marks, object);
     if (mark == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -114,17 +114,17 @@ mark_tracked(PyObject *object, void *context)
 }
 
 static int
-count_all(Census *census)
+count_all(Histogram *histogram)
 {
-    census->frozen = vmscope_has_frozen();
-    if (census->frozen < 0 || (census->frozen && vmscope_each_tracked(mark_tracked, census) < 0)) {
+    histogram->frozen = vmscope_has_frozen();
+    if (histogram->frozen < 0 || (histogram->frozen && vmscope_each_tracked(mark_tracked, histogram) < 0)) {
         return -1;
     }
-    if (meet(PyImport_GetModuleDict(), census) < 0 || follow(census) < 0 ||
-        vmscope_each_frame(visit_frame, census) < 0) {
+    if (meet(PyImport_GetModuleDict(), histogram) < 0 || follow(histogram) < 0 ||
+        vmscope_each_frame(visit_frame, histogram) < 0) {
         return -1;
     }
-    return vmscope_each_tracked(visit_tracked, census);
+    return vmscope_each_tracked(visit_tracked, histogram);
 }
 
 static PyObject *
@@ -148,15 +148,15 @@ rows_of(const Classes *classes)
 static PyObject *
 count_objects(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    Census census = {.todo = NULL};
+    Histogram histogram = {.todo = NULL};
     int collecting = PyGC_Disable(); /* until the rows hold their classes */
-    PyObject *rows = count_all(&census) < 0 ? NULL : rows_of(&census.classes);
+    PyObject *rows = count_all(&histogram) < 0 ? NULL : rows_of(&histogram.classes);
     if (collecting) {
         PyGC_Enable();
     }
-    free(census.todo);
-    vmscope_free_marks(&census.marks);
-    vmscope_free_classes(&census.classes);
+    free(histogram.todo);
+    vmscope_free_marks(&histogram.marks);
+    vmscope_free_classes(&histogram.classes);
     return rows;
 }
 
@@ -168,7 +168,7 @@ static PyMethodDef functions[] = {
 };
 
 int
-vmscope_add_census(PyObject *module)
+vmscope_add_class_histogram(PyObject *module)
 {
     return PyModule_AddFunctions(module, functions);
 }
@@ -176,7 +176,7 @@ vmscope_add_census(PyObject *module)
 #else
 
 int
-vmscope_add_census(PyObject *module)
+vmscope_add_class_histogram(PyObject *module)
 {
     (void)module;
     return 0;

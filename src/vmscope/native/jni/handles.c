@@ -148,7 +148,7 @@ is_thread(PyObject *object)
 static PyObject *
 program_thread(PyObject *thread)
 {
-    PyObject *found = vmscope_call_method(jni_machine, "thread_object", "(O)", thread);
+    PyObject *found = vmscope_call_method(jni_bridge, "thread_object", "(O)", thread);
     if (found == NULL) {
         jni_swallow();
         return Py_NewRef(thread);
@@ -388,7 +388,7 @@ jni_types(const void *id)
     if (method == NULL || method->types != NULL) {
         return method == NULL ? NULL : method->types;
     }
-    PyObject *given = vmscope_call_method(jni_machine, "jni_types", "(N)", PyLong_FromVoidPtr((void *)id));
+    PyObject *given = vmscope_call_method(jni_bridge, "jni_types", "(N)", PyLong_FromVoidPtr((void *)id));
     const char *text = given == NULL || given == Py_None ? NULL : PyUnicode_AsUTF8(given);
     char *types = text == NULL ? NULL : strdup(text);
     if (text != NULL && types == NULL) {

@@ -192,7 +192,7 @@ int jni_enter(Environment *environment, int slot, int needs);
 /* Checks, and calls the function in Python: machine.function(environment, slot, arguments). */
 int32_t jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds);
 
-extern PyObject *jni_machine; /* what serves calls, set by start(); NULL before */
+extern PyObject *jni_bridge; /* what serves calls, set by start(); NULL before */
 extern const void *const jvmti_functions[JVMTI_SLOTS];
 extern const void *const jvmti_extensions[JVMTI_EXTENSIONS];
 extern const void *jni_functions[JNI_SLOTS];

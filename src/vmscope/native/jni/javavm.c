@@ -37,7 +37,7 @@ attached(Native *native, const AttachArguments *arguments, int daemon)
     const AttachArguments *given = arguments == NULL || !has_name(arguments->version) ? &none : arguments;
     int found;
     PyObject *group = jni_object(native, given->group, &found);
-    PyObject *done = vmscope_call_method(jni_machine, "attached", "(yOO)", given->name, group == NULL ? Py_None : group,
+    PyObject *done = vmscope_call_method(jni_bridge, "attached", "(yOO)", given->name, group == NULL ? Py_None : group,
                                          daemon ? Py_True : Py_False);
     if (done == NULL) {
         PyErr_WriteUnraisable(NULL);
@@ -103,7 +103,7 @@ detach(void *Py_UNUSED(vm))
     pthread_cleanup_push(jni_stay, NULL);
     PyEval_RestoreThread(native->state);
     jni_drop_pending(native, NULL, IN_THREAD);
-    PyObject *done = vmscope_call_method(jni_machine, "detached", NULL);
+    PyObject *done = vmscope_call_method(jni_bridge, "detached", NULL);
     if (done == NULL) {
         PyErr_WriteUnraisable(NULL);
     }
@@ -133,7 +133,7 @@ get_environment(void *Py_UNUSED(vm), void **environment, int32_t version)
     JNI_WITH_GIL
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *answer = vmscope_call_method(jni_machine, "get_env", "(iN)", version, PyLong_FromVoidPtr((void *)caller));
+    PyObject *answer = vmscope_call_method(jni_bridge, "get_env", "(iN)", version, PyLong_FromVoidPtr((void *)caller));
     void *address = answer == NULL ? NULL : PyLong_AsVoidPtr(answer); /* below 0: an error of JNI's */
     Py_XDECREF(answer);
     if (PyErr_Occurred()) {

@@ -46,7 +46,7 @@ jni_raised(Native *native)
 {
     PyObject *error = jni_fetch();
     if (error != NULL && PyErr_GivenExceptionMatches(error, PyExc_MemoryError)) {
-        Py_XDECREF(vmscope_call_method(jni_machine, "post_exhausted", "(O)", error));
+        Py_XDECREF(vmscope_call_method(jni_bridge, "post_exhausted", "(O)", error));
         PyErr_Clear();
     }
     jni_set_pending(native, error);
@@ -96,7 +96,7 @@ call(Native *native, int slot, char kind, int count, const Value *arguments, con
 {
     Value value = {.j = 0};
     PyObject *tuple = jni_arguments(count, arguments, kinds);
-    PyObject *result = tuple == NULL ? NULL : vmscope_call_method(jni_machine, "jni_call", "(iO)", slot, tuple);
+    PyObject *result = tuple == NULL ? NULL : vmscope_call_method(jni_bridge, "jni_call", "(iO)", slot, tuple);
     if (result != NULL) {
         value = result_of(result, kind);
         Py_DECREF(result);

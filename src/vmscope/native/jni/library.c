@@ -22,14 +22,14 @@ py_open(PyObject *Py_UNUSED(module), PyObject *arguments)
     void *library;
     const char *error = NULL;
     const char *file = encoded == NULL ? NULL : PyBytes_AS_STRING(encoded);
-    vmscope_open_culprit(file);
+    vmscope_open_problematic_frame(file);
     Py_BEGIN_ALLOW_THREADS /* its constructors are the agent's code */
     library = dlopen(file, RTLD_LAZY);
     if (library == NULL) {
         error = dlerror();
     }
     Py_END_ALLOW_THREADS
-    vmscope_open_culprit(NULL);
+    vmscope_open_problematic_frame(NULL);
     Py_XDECREF(encoded);
     if (library == NULL) {
         PyObject *words = PyUnicode_DecodeFSDefault(error == NULL ? "it cannot be loaded" : error); /* it has the path */
@@ -39,7 +39,7 @@ py_open(PyObject *Py_UNUSED(module), PyObject *arguments)
         }
         return NULL;
     }
-    vmscope_add_culprit(library);
+    vmscope_add_problematic_frame(library);
     return PyLong_FromVoidPtr(library);
 }
 
@@ -80,7 +80,7 @@ py_close(PyObject *Py_UNUSED(module), PyObject *number)
     Py_BEGIN_ALLOW_THREADS
     dlclose(library);
     Py_END_ALLOW_THREADS
-    vmscope_check_culprits();
+    vmscope_check_agent_code();
     Py_RETURN_NONE;
 }
 

@@ -222,7 +222,7 @@ from_signal(PyObject *error)
     if (PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
         return 1;
     }
-    PyObject *answer = vmscope_call_method(jni_machine, "from_signal", "(O)", error);
+    PyObject *answer = vmscope_call_method(jni_bridge, "from_signal", "(O)", error);
     int is = answer == Py_True;
     Py_XDECREF(answer);
     PyErr_Clear();
@@ -279,7 +279,7 @@ jni_drop_pending(Native *native, const void *environment, int place)
         return;
     }
     PyObject *whose = environment == NULL ? Py_None : ((const Environment *)environment)->environment;
-    PyObject *done = vmscope_call_method(jni_machine, "left_pending", "(OiO)", whose, place, error);
+    PyObject *done = vmscope_call_method(jni_bridge, "left_pending", "(OiO)", whose, place, error);
     if (done == NULL) {
         jni_swallow();
     }

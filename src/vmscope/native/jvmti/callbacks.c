@@ -122,7 +122,7 @@ modified(PyObject *text, PyObject **holder)
             return ascii;
         }
     }
-    *holder = vmscope_call_method(jni_machine, "encoded", "(O)", text);
+    *holder = vmscope_call_method(jni_bridge, "encoded", "(O)", text);
     return *holder == NULL ? NULL : PyBytes_AsString(*holder);
 }
 
@@ -137,7 +137,7 @@ convert(Native *native, char kind, PyObject *object, PyObject *before, Value *va
         value->l = object == Py_None ? NULL : jni_method_id(object);
         return value->l == NULL && object != Py_None ? -1 : 0;
     case 'f': {
-        PyObject *id = vmscope_call_method(jni_machine, "field_id", "(OO)", before, object);
+        PyObject *id = vmscope_call_method(jni_bridge, "field_id", "(OO)", before, object);
         value->l = id == NULL ? NULL : PyLong_AsVoidPtr(id);
         Py_XDECREF(id);
         return PyErr_Occurred() ? -1 : 0;
@@ -146,7 +146,7 @@ convert(Native *native, char kind, PyObject *object, PyObject *before, Value *va
         value->l = object == Py_None ? NULL : (void *)(uintptr_t)modified(object, holder);
         return PyErr_Occurred() ? -1 : 0;
     case 'n':
-        *holder = vmscope_call_method(jni_machine, "class_name", "(O)", object);
+        *holder = vmscope_call_method(jni_bridge, "class_name", "(O)", object);
         value->l = *holder == NULL ? NULL : PyBytes_AsString(*holder);
         return value->l == NULL ? -1 : 0;
     case 'z':
@@ -313,7 +313,7 @@ call_postponed(Native *native)
 int
 jni_hold(void)
 {
-    if (jni_machine == NULL) {
+    if (jni_bridge == NULL) {
         return 0;
     }
     Native *native = jni_native();

@@ -3,7 +3,7 @@
 #include "jni/interface.h"
 #include "jni/gil.h"
 
-PyObject *jni_machine;
+PyObject *jni_bridge;
 
 enum { PHASE_ONLOAD = 1 };
 
@@ -52,7 +52,7 @@ jni_forward(Environment *environment, int slot, int count, const Value *argument
     jni_tidy();
     PyObject *tuple = jni_arguments(count, arguments, kinds);
     PyObject *answer =
-        tuple == NULL ? NULL : vmscope_call_method(jni_machine, "function", "(OiO)", environment->environment, slot, tuple);
+        tuple == NULL ? NULL : vmscope_call_method(jni_bridge, "function", "(OiO)", environment->environment, slot, tuple);
     if (answer != NULL) {
         status = PyLong_AsLong(answer);
         Py_DECREF(answer);
@@ -148,7 +148,7 @@ py_start(PyObject *Py_UNUSED(module), PyObject *machine)
     if (jni_know_threads(machine) < 0) {
         return NULL;
     }
-    Py_XSETREF(jni_machine, Py_NewRef(machine));
+    Py_XSETREF(jni_bridge, Py_NewRef(machine));
     return PyLong_FromVoidPtr(&jni_java_vm);
 }
 
@@ -178,7 +178,7 @@ jni_report(const char *format, ...)
     va_start(arguments, format);
     PyObject *text = PyUnicode_FromFormatV(format, arguments);
     va_end(arguments);
-    PyObject *done = text == NULL || jni_machine == NULL ? NULL : vmscope_call_method(jni_machine, "report", "(O)", text);
+    PyObject *done = text == NULL || jni_bridge == NULL ? NULL : vmscope_call_method(jni_bridge, "report", "(O)", text);
     if (done == NULL) {
         jni_swallow();
     }

@@ -316,7 +316,7 @@ take_interrupt(void)
     JNI_WITH_GIL
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *answer = vmscope_call_method(jni_machine, "take_interrupt", NULL);
+    PyObject *answer = vmscope_call_method(jni_bridge, "take_interrupt", NULL);
     taken = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
     if (taken < 0) {

@@ -12,12 +12,12 @@ typedef struct {
     PyObject *lock; /* an RLock */
     PyObject *acquire;
     PyObject *release;
-} QuietLock;
+} DeferringLock;
 
 static PyObject *
-quiet_acquire(PyObject *object, PyObject *Py_UNUSED(ignored))
+deferring_lock_acquire(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
-    QuietLock *self = (QuietLock *)object;
+    DeferringLock *self = (DeferringLock *)object;
     if (jni_hold() < 0) {
         return NULL;
     }
@@ -32,9 +32,9 @@ quiet_acquire(PyObject *object, PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
-quiet_release(PyObject *object, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
+deferring_lock_release(PyObject *object, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(count))
 {
-    QuietLock *self = (QuietLock *)object;
+    DeferringLock *self = (DeferringLock *)object;
     PyObject *done = PyObject_CallMethodNoArgs(self->lock, self->release);
     if (done != NULL) {
         jni_let_go();
@@ -43,9 +43,9 @@ quiet_release(PyObject *object, PyObject *const *Py_UNUSED(args), Py_ssize_t Py_
 }
 
 static PyObject *
-quiet_is_owned(PyObject *object, PyObject *Py_UNUSED(ignored))
+deferring_lock_is_owned(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
-    return vmscope_call_method(((QuietLock *)object)->lock, "_is_owned", NULL);
+    return vmscope_call_method(((DeferringLock *)object)->lock, "_is_owned", NULL);
 }
 
 #ifdef VMSCOPE_WITH_IS_INTERRUPTED
@@ -53,14 +53,14 @@ quiet_is_owned(PyObject *object, PyObject *Py_UNUSED(ignored))
  * goes without having been called, of a lock that was taken meanwhile, gives it back. */
 typedef struct {
     PyObject_HEAD
-    QuietLock *lock;
+    DeferringLock *lock;
     Py_ssize_t taken; /* how often this thread had it before */
     int called;
 } Exit;
 
 /* How often this thread has it. */
 static Py_ssize_t
-count_taken(QuietLock *self)
+count_taken(DeferringLock *self)
 {
     PyObject *count = vmscope_call_method(self->lock, "_recursion_count", NULL);
     Py_ssize_t taken = count == NULL ? -1 : PyLong_AsSsize_t(count);
@@ -69,14 +69,14 @@ count_taken(QuietLock *self)
 }
 
 static PyObject *
-quiet_exit(PyObject *object, void *Py_UNUSED(closure))
+deferring_lock_exit(PyObject *object, void *Py_UNUSED(closure))
 {
     NativeState *state = vmscope_state_of(object);
-    Exit *made = state == NULL ? NULL : PyObject_New(Exit, state->quiet_exit);
+    Exit *made = state == NULL ? NULL : PyObject_New(Exit, state->deferring_lock_exit);
     if (made == NULL) {
         return NULL;
     }
-    made->lock = (QuietLock *)Py_NewRef(object);
+    made->lock = (DeferringLock *)Py_NewRef(object);
     made->called = 0;
     made->taken = count_taken(made->lock);
     if (made->taken < 0) {
@@ -90,7 +90,7 @@ exit_call(PyObject *object, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(named
 {
     Exit *self = (Exit *)object;
     self->called = 1;
-    return quiet_release((PyObject *)self->lock, NULL, 0);
+    return deferring_lock_release((PyObject *)self->lock, NULL, 0);
 }
 
 static void
@@ -100,7 +100,7 @@ exit_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     if (!self->called && self->taken >= 0) {
         PyObject *raised = PyErr_GetRaisedException();
-        PyObject *done = count_taken(self->lock) > self->taken ? quiet_release((PyObject *)self->lock, NULL, 0) : NULL;
+        PyObject *done = count_taken(self->lock) > self->taken ? deferring_lock_release((PyObject *)self->lock, NULL, 0) : NULL;
         Py_XDECREF(done);
         PyErr_SetRaisedException(raised);
     }
@@ -122,19 +122,19 @@ static PyType_Spec exit_spec = {
     .slots = exit_slots,
 };
 
-static PyGetSetDef quiet_getset[] = {
-    {"__exit__", quiet_exit, NULL, NULL, NULL},
+static PyGetSetDef deferring_lock_getset[] = {
+    {"__exit__", deferring_lock_exit, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 #endif
 
 static PyObject *
-quiet_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
+deferring_lock_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
 {
     if (!PyArg_ParseTuple(args, "")) {
         return NULL;
     }
-    QuietLock *self = (QuietLock *)type->tp_alloc(type, 0);
+    DeferringLock *self = (DeferringLock *)type->tp_alloc(type, 0);
     PyObject *module = self == NULL ? NULL : PyImport_ImportModule("_thread");
     if (module == NULL) {
         Py_XDECREF(self);
@@ -151,9 +151,9 @@ quiet_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
 }
 
 static void
-quiet_dealloc(PyObject *object)
+deferring_lock_dealloc(PyObject *object)
 {
-    QuietLock *self = (QuietLock *)object;
+    DeferringLock *self = (DeferringLock *)object;
     PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF(self->lock);
     Py_XDECREF(self->acquire);
@@ -162,39 +162,39 @@ quiet_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-static PyMethodDef quiet_methods[] = {
-    {"acquire", quiet_acquire, METH_NOARGS, "acquire($self, /)\n--\n\nWaits for it; its owner has it once more."},
-    {"release", (PyCFunction)(void (*)(void))quiet_release, METH_FASTCALL, "release($self, /)\n--\n\nOnce."},
-    {"__enter__", quiet_acquire, METH_NOARGS, NULL},
+static PyMethodDef deferring_lock_methods[] = {
+    {"acquire", deferring_lock_acquire, METH_NOARGS, "acquire($self, /)\n--\n\nWaits for it; its owner has it once more."},
+    {"release", (PyCFunction)(void (*)(void))deferring_lock_release, METH_FASTCALL, "release($self, /)\n--\n\nOnce."},
+    {"__enter__", deferring_lock_acquire, METH_NOARGS, NULL},
 #ifndef VMSCOPE_WITH_IS_INTERRUPTED
-    {"__exit__", (PyCFunction)(void (*)(void))quiet_release, METH_FASTCALL, NULL},
+    {"__exit__", (PyCFunction)(void (*)(void))deferring_lock_release, METH_FASTCALL, NULL},
 #endif
-    {"_is_owned", quiet_is_owned, METH_NOARGS, "_is_owned($self, /)\n--\n\nWhether this thread has it."},
+    {"_is_owned", deferring_lock_is_owned, METH_NOARGS, "_is_owned($self, /)\n--\n\nWhether this thread has it."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot quiet_slots[] = {
-    {Py_tp_doc, "QuietLock()\n--\n\nA lock that its owner may take again. While a thread has one, native agents' "
+static PyType_Slot deferring_lock_slots[] = {
+    {Py_tp_doc, "DeferringLock()\n--\n\nA lock that its owner may take again. While a thread has one, native agents' "
                 "callbacks of the collector and of freed objects are postponed on it."},
-    {Py_tp_new, quiet_new},
-    {Py_tp_dealloc, quiet_dealloc},
-    {Py_tp_methods, quiet_methods},
+    {Py_tp_new, deferring_lock_new},
+    {Py_tp_dealloc, deferring_lock_dealloc},
+    {Py_tp_methods, deferring_lock_methods},
 #ifdef VMSCOPE_WITH_IS_INTERRUPTED
-    {Py_tp_getset, quiet_getset},
+    {Py_tp_getset, deferring_lock_getset},
 #endif
     {0, NULL},
 };
 
-static PyType_Spec quiet_spec = {
-    .name = "vmscope.native.QuietLock",
-    .basicsize = sizeof(QuietLock),
+static PyType_Spec deferring_lock_spec = {
+    .name = "vmscope.native.DeferringLock",
+    .basicsize = sizeof(DeferringLock),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = quiet_slots,
+    .slots = deferring_lock_slots,
 };
 #endif
 
 int
-vmscope_add_quiet(PyObject *module)
+vmscope_add_deferring_lock(PyObject *module)
 {
 #ifdef Py_GIL_DISABLED /* the twin: there are no native agents */
     (void)module;
@@ -202,12 +202,12 @@ vmscope_add_quiet(PyObject *module)
 #else
 #ifdef VMSCOPE_WITH_IS_INTERRUPTED
     NativeState *state = vmscope_state(module);
-    state->quiet_exit = (PyTypeObject *)PyType_FromModuleAndSpec(module, &exit_spec, NULL);
-    if (state->quiet_exit == NULL) {
+    state->deferring_lock_exit = (PyTypeObject *)PyType_FromModuleAndSpec(module, &exit_spec, NULL);
+    if (state->deferring_lock_exit == NULL) {
         return -1;
     }
 #endif
-    PyTypeObject *type = vmscope_add_type(module, &quiet_spec, NULL);
+    PyTypeObject *type = vmscope_add_type(module, &deferring_lock_spec, NULL);
     Py_XDECREF(type);
     return type == NULL ? -1 : 0;
 #endif

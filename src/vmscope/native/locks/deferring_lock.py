@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from _thread import RLock as QuietLock
+from _thread import RLock as DeferringLock
 
-__all__ = ["QuietLock"]
+__all__ = ["DeferringLock"]

@@ -120,7 +120,7 @@ lock_file(PyObject *Py_UNUSED(module), PyObject *number)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef lockmap_functions[] = {
+static PyMethodDef file_lock_functions[] = {
     {"lock_file", lock_file, METH_O, "Takes the file's flock, exclusive, at once: BlockingIOError where another has it."},
     {NULL, NULL, 0, NULL},
 };
@@ -134,7 +134,7 @@ watch_forks(void)
 }
 
 int
-vmscope_add_lockmap(PyObject *module)
+vmscope_add_file_lock(PyObject *module)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
@@ -148,5 +148,5 @@ vmscope_add_lockmap(PyObject *module)
         return -1;
     }
     Py_DECREF(type);
-    return PyModule_AddFunctions(module, lockmap_functions);
+    return PyModule_AddFunctions(module, file_lock_functions);
 }

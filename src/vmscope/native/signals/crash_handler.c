@@ -183,7 +183,7 @@ on_fatal(int signum, siginfo_t *info, void *context)
         }
         atomic_store(&handlers[i].place, ASIDE);
     }
-    vmscope_name_culprit(signum, info, context);
+    vmscope_name_problematic_frame(signum, info, context);
     pass_on(signum, info, &handlers[i].before);
     errno = saved_errno;
 }
@@ -277,7 +277,7 @@ find_alternate_stack(void)
 }
 
 void
-vmscope_watch_culprits(void)
+vmscope_watch_agent_code(void)
 {
     for_agents = 1;
     find_alternate_stack();

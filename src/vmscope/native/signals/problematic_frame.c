@@ -62,22 +62,22 @@ add(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *wanted)
 }
 
 void
-vmscope_open_culprit(const char *path)
+vmscope_open_problematic_frame(const char *path)
 {
     const char *slash = path == NULL ? NULL : strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
     opening = name != NULL && strlen(name) < LONGEST_NAME ? name : NULL;
     if (opening != NULL) {
-        vmscope_watch_culprits();
+        vmscope_watch_agent_code();
     }
 }
 
 void
-vmscope_add_culprit(void *library)
+vmscope_add_problematic_frame(void *library)
 {
     struct link_map *map;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] != '\0') { /* "": the program */
         (void)dl_iterate_phdr(add, map);
-        vmscope_watch_culprits();
+        vmscope_watch_agent_code();
     }
 }
 
@@ -91,7 +91,7 @@ is_loaded(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *code)
 }
 
 void
-vmscope_check_culprits(void)
+vmscope_check_agent_code(void)
 {
     for (Code *code = codes; code < &codes[MOST]; code++) {
         if (code->begin != 0 && !dl_iterate_phdr(is_loaded, code)) {
@@ -230,7 +230,7 @@ innermost(const ucontext_t *own)
 }
 
 void
-vmscope_name_culprit(int signum, const siginfo_t *info, const void *given)
+vmscope_name_problematic_frame(int signum, const siginfo_t *info, const void *given)
 {
     if (info->si_code <= 0 && info->si_pid != getpid()) {
         return; /* sent by another process, whatever runs here */

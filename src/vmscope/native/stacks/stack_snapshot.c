@@ -39,7 +39,7 @@ typedef struct {
     size_t begin_size;
     PyObject **kept;
     size_t kept_size, kept_count;
-} Picture;
+} StackSnapshot;
 
 /* Room for so many; 0 where there is none. */
 static int
@@ -93,7 +93,7 @@ wanted(Want **wants, size_t *size, size_t count, PyObject *code, int offset, int
 }
 
 static PyObject *
-wanted_object(Picture *self, PyObject *object)
+wanted_object(StackSnapshot *self, PyObject *object)
 {
     PyObject *bound = object == NULL             ? NULL
                       : PyCFunction_Check(object) ? PyCFunction_GET_SELF(object)
@@ -108,7 +108,7 @@ wanted_object(Picture *self, PyObject *object)
 }
 
 static int
-keep(Picture *self, const SnapshotFrame *row, const Want *want)
+keep(StackSnapshot *self, const SnapshotFrame *row, const Want *want)
 {
     const _PyInterpreterFrame *frame = (const _PyInterpreterFrame *)row->frame;
     if (!reserve(&self->kept, &self->kept_size, self->kept_count + (size_t)want->count, sizeof *self->kept)) {
@@ -131,7 +131,7 @@ keep(Picture *self, const SnapshotFrame *row, const Want *want)
 }
 
 static void
-forget(Picture *self)
+forget(StackSnapshot *self)
 {
     while (self->held > 0) {
         Py_DECREF((PyObject *)self->snapshot->frames[--self->held].code);
@@ -144,14 +144,14 @@ forget(Picture *self)
 }
 
 static PyObject *
-picture_clear(Picture *self, PyObject *Py_UNUSED(ignored))
+picture_clear(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     forget(self);
     Py_RETURN_NONE;
 }
 
 static PyObject *
-picture_take(Picture *self, PyObject *argument)
+picture_take(StackSnapshot *self, PyObject *argument)
 {
     Py_ssize_t limit = PyLong_AsSsize_t(argument);
     if (limit == -1 && PyErr_Occurred()) {
@@ -184,7 +184,7 @@ picture_take(Picture *self, PyObject *argument)
 }
 
 static PyObject *
-picture_reserve(Picture *self, PyObject *Py_UNUSED(ignored))
+picture_reserve(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     size_t count = 16;
     int there;
@@ -205,7 +205,7 @@ picture_reserve(Picture *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
-picture_want(Picture *self, PyObject *args)
+picture_want(StackSnapshot *self, PyObject *args)
 {
     PyObject *code, *slots;
     int offset, innermost;
@@ -239,7 +239,7 @@ picture_want(Picture *self, PyObject *args)
 }
 
 static PyObject *
-picture_instructions(Picture *self, PyObject *Py_UNUSED(ignored))
+picture_instructions(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     const Snapshot *snapshot = self->snapshot;
     Want *seen = NULL;
@@ -273,7 +273,7 @@ picture_instructions(Picture *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
-picture_threads(Picture *self, PyObject *Py_UNUSED(ignored))
+picture_threads(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     const Snapshot *snapshot = self->snapshot;
     PyObject *list = PyList_New((Py_ssize_t)snapshot->thread_count);
@@ -292,7 +292,7 @@ picture_threads(Picture *self, PyObject *Py_UNUSED(ignored))
 }
 
 static const SnapshotThread *
-thread_at(const Picture *self, Py_ssize_t at)
+thread_at(const StackSnapshot *self, Py_ssize_t at)
 {
     if (at < 0 || (size_t)at >= self->snapshot->thread_count) {
         PyErr_SetString(PyExc_IndexError, "there is no such thread in the picture");
@@ -303,7 +303,7 @@ thread_at(const Picture *self, Py_ssize_t at)
 
 /* Only then is it told what the frames are called: 0 with an exception. */
 static int
-name_frames(Picture *self)
+name_frames(StackSnapshot *self)
 {
     if (!self->named && !vmscope_name_snapshot(self->snapshot)) {
         PyErr_NoMemory();
@@ -314,7 +314,7 @@ name_frames(Picture *self)
 }
 
 static PyObject *
-picture_frames(Picture *self, PyObject *argument)
+picture_frames(StackSnapshot *self, PyObject *argument)
 {
     Py_ssize_t at = PyLong_AsSsize_t(argument);
     const SnapshotThread *thread = at == -1 && PyErr_Occurred() ? NULL : thread_at(self, at);
@@ -340,7 +340,7 @@ text(const char *bytes)
 }
 
 static PyObject *
-picture_places(Picture *self, PyObject *Py_UNUSED(ignored))
+picture_places(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     const Names *names = &self->snapshot->names;
     PyObject *list = name_frames(self) ? PyList_New((Py_ssize_t)names->place_count) : NULL;
@@ -363,7 +363,7 @@ picture_places(Picture *self, PyObject *Py_UNUSED(ignored))
 
 /* One frame with what was kept of it, at this depth of another picture's stack. */
 static PyObject *
-kept_row(Picture *self, size_t at, size_t depth)
+kept_row(StackSnapshot *self, size_t at, size_t depth)
 {
     const SnapshotFrame *frame = &self->snapshot->frames[at];
     uint32_t begin = self->begins[at], end = self->begins[at + 1];
@@ -375,9 +375,9 @@ kept_row(Picture *self, size_t at, size_t depth)
 }
 
 static PyObject *
-picture_kept(Picture *self, PyObject *args)
+picture_kept(StackSnapshot *self, PyObject *args)
 {
-    Picture *other;
+    StackSnapshot *other;
     Py_ssize_t at, there;
     if (!PyArg_ParseTuple(args, "nO!n:kept", &at, Py_TYPE(self), &other, &there)) {
         return NULL;
@@ -412,7 +412,7 @@ picture_kept(Picture *self, PyObject *args)
 }
 
 static PyObject *
-picture_tasks(Picture *self, PyObject *Py_UNUSED(ignored))
+picture_tasks(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     if (self->tasks.rows == NULL) {
         Py_RETURN_NONE;
@@ -434,7 +434,7 @@ picture_tasks(Picture *self, PyObject *Py_UNUSED(ignored))
 static PyObject *
 make_picture(PyTypeObject *type, Snapshot *snapshot, PyObject *kinds)
 {
-    Picture *self = (Picture *)type->tp_alloc(type, 0);
+    StackSnapshot *self = (StackSnapshot *)type->tp_alloc(type, 0);
     if (self == NULL) {
         vmscope_free_snapshot(snapshot);
         return NULL;
@@ -465,7 +465,7 @@ picture_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 }
 
 static void
-picture_dealloc(Picture *self)
+picture_dealloc(StackSnapshot *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     forget(self);
@@ -483,13 +483,13 @@ picture_dealloc(Picture *self)
 }
 
 PyObject *
-vmscope_picture_of(PyTypeObject *type, ThreadDump *dump)
+vmscope_stack_snapshot_of(PyTypeObject *type, ThreadDump *dump)
 {
     PyObject *picture = make_picture(type, dump->snapshot, NULL);
     dump->snapshot = NULL;
     if (picture != NULL) {
-        ((Picture *)picture)->named = 1;
-        ((Picture *)picture)->tasks = dump->tasks;
+        ((StackSnapshot *)picture)->named = 1;
+        ((StackSnapshot *)picture)->tasks = dump->tasks;
         dump->tasks = (Tasks){NULL, 0};
     }
     vmscope_free_dump(dump);
@@ -526,19 +526,19 @@ static PyType_Slot picture_slots[] = {
     {Py_tp_new, picture_new},
     {Py_tp_dealloc, picture_dealloc},
     {Py_tp_methods, picture_methods},
-    {Py_tp_doc, "Picture(kinds=())\n--\n\nWhat every thread executes, as of one moment."},
+    {Py_tp_doc, "StackSnapshot(kinds=())\n--\n\nWhat every thread executes, as of one moment."},
     {0, NULL},
 };
 
 static PyType_Spec picture_spec = {
-    .name = "vmscope.native._native.Picture",
-    .basicsize = sizeof(Picture),
+    .name = "vmscope.native._native.StackSnapshot",
+    .basicsize = sizeof(StackSnapshot),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = picture_slots,
 };
 
 int
-vmscope_add_picture(PyObject *module)
+vmscope_add_stack_snapshot(PyObject *module)
 {
     NativeState *state = vmscope_state(module);
     state->picture = vmscope_add_type(module, &picture_spec, NULL);
@@ -548,7 +548,7 @@ vmscope_add_picture(PyObject *module)
 #else
 
 PyObject *
-vmscope_picture_of(PyTypeObject *type, ThreadDump *dump)
+vmscope_stack_snapshot_of(PyTypeObject *type, ThreadDump *dump)
 {
     (void)type;
     vmscope_free_dump(dump);
@@ -556,7 +556,7 @@ vmscope_picture_of(PyTypeObject *type, ThreadDump *dump)
 }
 
 int
-vmscope_add_picture(PyObject *module)
+vmscope_add_stack_snapshot(PyObject *module)
 {
     (void)module; /* the twin asks the interpreter */
     return 0;

@@ -6,7 +6,7 @@ import sys
 
 from vmscope import native
 
-__all__ = ["Picture"]
+__all__ = ["StackSnapshot"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class _Frame:
         self.place = place
 
 
-class Picture:
+class StackSnapshot:
     def __init__(self, kinds: tuple[type, ...] = ()) -> None:
         self._wants: dict[tuple[int, int, bool], tuple[CodeType, tuple[int, ...]]] = {}
         self._threads: list[tuple[int, int, int, bool, bool]] = []
@@ -84,7 +84,7 @@ class Picture:
     def places(self) -> list[Place]:
         return self._places
 
-    def kept(self, at: int, other: Picture, there: int, /) -> list[tuple[int, CodeType, int, tuple[object, ...]]]:
+    def kept(self, at: int, other: StackSnapshot, there: int, /) -> list[tuple[int, CodeType, int, tuple[object, ...]]]:
         own, its = self._stacks[at], other._stacks[there]
         same = 0  # frames, from the outermost on
         for one, another in zip(reversed(own), reversed(its), strict=False):

@@ -30,7 +30,7 @@ int vmscope_dump_is_late(ThreadDump *self, int64_t now, int64_t *wait);
 /* As text in jstack's layout, with what can be told without the GIL; NULL without memory. For free(). */
 char *vmscope_write_dump(const ThreadDump *self, size_t *length);
 
-/* With the GIL: a Picture of it, which takes what is in it (stack_snapshot.c). NULL with an exception; the dump is freed. */
-PyObject *vmscope_picture_of(PyTypeObject *type, ThreadDump *dump);
+/* With the GIL: a StackSnapshot of it, which takes what is in it (stack_snapshot.c). NULL with an exception; the dump is freed. */
+PyObject *vmscope_stack_snapshot_of(PyTypeObject *type, ThreadDump *dump);
 
 #endif

@@ -31,7 +31,7 @@
 #define COMMAND_TRIES 100       /* but so often for one that runs a command */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
-static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler", "listener", "servant"};
+static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler", "listener", "command"};
 
 /* Each a strong reference to its owner: what fork looks at. Under `choosing`, which is held for some instructions. */
 static Thread *active[THREAD_KINDS];
@@ -576,7 +576,7 @@ wait_for_pause(Thread *self)
         return;
     }
     self->stuck = 0;
-    int commands = self->kind == SERVANT_THREAD, ended = 0;
+    int commands = self->kind == COMMAND_THREAD, ended = 0;
     int tries = atomic_load(&self->late) ? 1 : FORK_TRIES; /* only one fork waits long for a long command */
     for (int i = 1; i <= tries && !self->stuck && !(ended = join(self, FORK_TIMEOUT)); i++) {
         self->stuck = (i >= FROZEN_TRIES && is_frozen(self->tid)) || (i >= STUCK_TRIES && is_stuck(self->tid));

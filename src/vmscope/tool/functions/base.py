@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmscope.native import untold
+from vmscope.native import without_allocation_events
 from vmscope.tool import agent_errors
 from vmscope.tool.model import handler_exceptions
 from vmscope.tool.spec import events
@@ -91,7 +91,7 @@ class Base:
         if callback is None:
             return None
         try:
-            result = untold(callback, self, *arguments)
+            result = without_allocation_events(callback, self, *arguments)
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -83,7 +83,7 @@ def function(implementation: Callable[Concatenate[E, P], R]) -> Callable[Concate
 
     def call(self: E, /, *arguments: P.args, **named: P.kwargs) -> R:
         enter(self, row)
-        look_at(checks, arguments, named)
+        validate(checks, arguments, named)
         try:
             return implementation(self, *arguments, **named)
         except OutOfMemory:
@@ -109,7 +109,7 @@ def impossible(method: str, reason: str) -> Callable[..., None]:
 
     def call(self: Entered, /, *arguments: object, **named: object) -> None:
         enter(self, row)
-        look_at(checks, arguments, named)
+        validate(checks, arguments, named)
         given = [*names[: len(arguments)], *named]
         if len(arguments) > len(names) or len(set(given)) < len(given) or not required <= set(given) <= set(names):
             raise TypeError(f"{method}() has the parameters ({', '.join(names)})")
@@ -141,7 +141,7 @@ def checks_of(row: Function, names: list[str]) -> Checks:
     return [(names.index(each.name), each.name, checker(row, each)) for each in row.in_order() if each.name in names]
 
 
-def look_at(checks: Checks, arguments: tuple[object, ...], named: dict[str, object]) -> None:
+def validate(checks: Checks, arguments: tuple[object, ...], named: dict[str, object]) -> None:
     given = len(arguments)
     for place, name, check in checks:
         if place < given:

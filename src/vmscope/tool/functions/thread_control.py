@@ -83,7 +83,7 @@ raises is logged.
     def _run_agent(
         self, thread: Thread, proc: Callable[..., object], argument: object, born: Callable[[], None]
     ) -> None:
-        with native.QuietLock():  # for which the one that starts it waits
+        with native.DeferringLock():  # for which the one that starts it waits
             thread.begin()
         born()
         self.host.post(Event.THREAD_START, thread)

@@ -35,7 +35,7 @@ class Attributes(Group):
         if owner is None:
             which = "static field" if static else "field"
             raise AttributeError(f"{names.class_name(klass)} has no {which} {shown} of the type {kind}")
-        return self.machine.field_id(owner, shown)
+        return self.bridge.field_id(owner, shown)
 
     def get_field(self, letter: str, thing: object, field: Named) -> int | float:
         return to_java(self.jni, letter, getattr(belonging(thing, field), field[1]))
@@ -57,7 +57,7 @@ class Attributes(Group):
     def from_reflected_field(self, field: object) -> int:
         if not isinstance(field, Field):
             raise MisuseError(TypeError, f"a {type(field).__name__} is no field")
-        return self.machine.field_id(field.klass, field.name)
+        return self.bridge.field_id(field.klass, field.name)
 
     def to_reflected_field(self, klass: Klass, field: Named, static: int) -> Field:
         return Field(*field)

@@ -6,15 +6,15 @@ from vmscope.tool.jni.jni_errors import MisuseError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
 
 
 class Group:
     """Its methods get their arguments as the table says, references as what they refer to."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.jni = machine.jni
+    def __init__(self, bridge: NativeAgentBridge) -> None:
+        self.bridge = bridge
+        self.jni = bridge.jni
         self._lent: dict[int, tuple[object, int]] = {}  # what memory was given out for, and how much, by its address
 
     def lend(self, data: bytes, thing: object, is_copy: int) -> int:

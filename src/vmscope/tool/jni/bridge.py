@@ -1,4 +1,4 @@
-"""`Machine`: this process as native agents see it. The C tables call it, with the GIL."""
+"""`NativeAgentBridge`: this process as native agents see it. The C tables call it, with the GIL."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ IN_THREAD, IN_START, IN_UNLOAD = 0, -1, -2
 PLACES = {IN_THREAD: "thread", IN_UNLOAD: "Agent_OnUnload"}
 
 
-class Machine:
+class NativeAgentBridge:
     """One for a process, made when the first native agent is loaded. `java_vm` is the address of its JavaVM."""
 
     def __init__(self, host: Host, jni: Jni) -> None:
@@ -72,7 +72,7 @@ class Machine:
         for row in (*BY_METHOD.values(), *(known.row for known in EXTENSIONS)):
             jni.define(row.slot, row.phases, -1 if row.capability is None else row.capability)
         monitors.interrupters.append(jni.interrupt)
-        host.add_mechanism(self)
+        host.add_event_source(self)
         host.endings.append(jni.end)
 
     def update(self, host: Host) -> None:
@@ -232,15 +232,15 @@ class Machine:
         return self._fields.get(number)
 
 
-_machine: Machine | None = None
+_bridge: NativeAgentBridge | None = None
 
 
-def machine(host: Host, agent: str) -> Machine:
+def bridge(host: Host, agent: str) -> NativeAgentBridge:
     """This process's. AgentError, which names the agent that needs it, where there can be none."""
-    global _machine
+    global _bridge
     if not hasattr(native, "load_jni"):
         raise AgentError(agent, "native agents need vmscope's C part, and a Python with a GIL")
     with host.lock:  # several threads may load agents
-        if _machine is None:
-            _machine = Machine(host, native.load_jni())
-        return _machine
+        if _bridge is None:
+            _bridge = NativeAgentBridge(host, native.load_jni())
+        return _bridge

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from vmscope.tool.environment import Environment
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
     from vmscope.tool.model.introspection import Method
     from vmscope.tool.spec.structs import ClassDefinition
 
@@ -228,33 +228,37 @@ OF_MODULE: dict[str, Callable[..., object]] = {
 # -- classes and modules together -----------------------------------------------------------------
 
 
-def get_loaded_classes(machine: Machine, environment: Environment) -> list[Class]:
+def get_loaded_classes(bridge: NativeAgentBridge, environment: Environment) -> list[Class]:
     return [*environment.get_loaded_classes(), *modules.loaded_modules()]
 
 
-def get_class_loader_classes(machine: Machine, environment: Environment, initiating_loader: object) -> list[Class]:
+def get_class_loader_classes(
+    bridge: NativeAgentBridge, environment: Environment, initiating_loader: object
+) -> list[Class]:
     own = [each for each in modules.loaded_modules() if modules.loader_of(each) is initiating_loader]
     return [*environment.get_class_loader_classes(initiating_loader), *own]
 
 
-def get_method_declaring_class(machine: Machine, environment: Environment, method: Method) -> Class:
+def get_method_declaring_class(bridge: NativeAgentBridge, environment: Environment, method: Method) -> Class:
     return introspection.declaring_class(method) or module_of(method)
 
 
 def get_method_name(
-    machine: Machine, environment: Environment, method: Method
+    bridge: NativeAgentBridge, environment: Environment, method: Method
 ) -> tuple[str, str, str | None]:  # fmt: skip
     """A native method has a signature too: it takes whatever it is given."""
     name, written, generic = environment.get_method_name(method)
     return name, written or NATIVE_SIGNATURE, generic
 
 
-def redefine_classes(machine: Machine, environment: Environment, definitions: Sequence[ClassDefinition]) -> None:
+def redefine_classes(
+    bridge: NativeAgentBridge, environment: Environment, definitions: Sequence[ClassDefinition]
+) -> None:
     refuse_modules([each.klass for each in definitions])
     environment.redefine_classes(definitions)
 
 
-def retransform_classes(machine: Machine, environment: Environment, classes: Sequence[type]) -> None:
+def retransform_classes(bridge: NativeAgentBridge, environment: Environment, classes: Sequence[type]) -> None:
     refuse_modules(classes)
     environment.retransform_classes(classes)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vmscope.tool.environment import Environment
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
 
 
 class NativeExtension:
@@ -40,18 +40,18 @@ EXTENSIONS = (
 )
 
 
-def get_extension_functions(machine: Machine, environment: Environment) -> list[NativeExtension]:
+def get_extension_functions(bridge: NativeAgentBridge, environment: Environment) -> list[NativeExtension]:
     return [*EXTENSIONS]
 
 
-def get_capability_holders(machine: Machine, environment: Environment, capability: int) -> list[str]:
+def get_capability_holders(bridge: NativeAgentBridge, environment: Environment, capability: int) -> list[str]:
     if capability not in frozenset(Capability):
         raise IllegalArgument(f"no capability has the number {capability}")
     holders: list[str] = python_function(environment, EXTENSIONS[0].id)(capability)
     return holders
 
 
-def get_derived_flags(machine: Machine, environment: Environment) -> tuple[list[str], list[bool]]:
+def get_derived_flags(bridge: NativeAgentBridge, environment: Environment) -> tuple[list[str], list[bool]]:
     flags: dict[str, bool] = python_function(environment, EXTENSIONS[1].id)()
     return [*flags], [*flags.values()]
 

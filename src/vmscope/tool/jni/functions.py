@@ -9,23 +9,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vmscope.tool.environment import Environment
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
     from vmscope.tool.model.threads import Thread
 
 
 def run_agent_thread(
-    machine: Machine, environment: Environment, thread: Thread, proc: int, argument: int, priority: int
+    bridge: NativeAgentBridge, environment: Environment, thread: Thread, proc: int, argument: int, priority: int
 ) -> None:
-    start = machine.jni.start_function(machine.address(environment), proc, argument)
+    start = bridge.jni.start_function(bridge.address(environment), proc, argument)
     environment.run_agent_thread(thread, start, argument, priority)
 
 
 def set_extension_event_callback(
-    machine: Machine, environment: Environment, event_index: int, callback: int | None
+    bridge: NativeAgentBridge, environment: Environment, event_index: int, callback: int | None
 ) -> None:
     called = None
     if callback is not None and event_index in environment.host.extension_events:
-        called = machine.jni.callback(machine.address(environment), event_index, callback)
+        called = bridge.jni.callback(bridge.address(environment), event_index, callback)
     environment.set_extension_event_callback(event_index, called)
 
 

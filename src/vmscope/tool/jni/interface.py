@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
 
     Number = int | float
 
@@ -47,8 +47,8 @@ CONVERTED = frozenset(  # give back what C gets, by their letter
 class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Monitors, Buffers):
     """`call(slot, arguments)` is what C calls."""
 
-    def __init__(self, machine: Machine) -> None:
-        super().__init__(machine)
+    def __init__(self, bridge: NativeAgentBridge) -> None:
+        super().__init__(bridge)
         self.checks = flags.in_force.on("CheckJNICalls")
         self.jni.check(self.checks)
         self._calls = {
@@ -64,7 +64,7 @@ class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Mon
         except MisuseError as error:
             if not self.checks:
                 raise error.pending(f"{call.name}: {error}") from None
-            self.machine.report(f"{call.name}: {error}")
+            self.bridge.report(f"{call.name}: {error}")
             return 0
 
     def argument(self, kind: str, value: Number) -> object:
@@ -83,7 +83,7 @@ class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Mon
         if kind == "method":
             self.target(int(value))
         elif kind == "field":
-            field = self.machine.field(int(value))
+            field = self.bridge.field(int(value))
             if field is None:
                 raise MisuseError(AttributeError, f"{int(value):#x} is no field id")
             return field

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
     from vmscope.tool.model.introspection import Method
 
     Klass = type | ModuleType
 
 
 class Invocation(Group):
-    def __init__(self, machine: Machine) -> None:
-        super().__init__(machine)
+    def __init__(self, bridge: NativeAgentBridge) -> None:
+        super().__init__(bridge)
         # by the class's id(), which stays its own, as the target keeps it: a class may have a hash of its own, or none
         self._ids: dict[tuple[int, str, str, bool], tuple[int, Target]] = {}
         self._targets: dict[int, Target] = {}

@@ -11,7 +11,7 @@ import os
 
 from vmscope.errors import LibraryError
 from vmscope.tool.agents import PREFIX, SUFFIX, Agent
-from vmscope.tool.jni.bridge import machine
+from vmscope.tool.jni.bridge import bridge
 from vmscope.tool.properties import properties
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ ENTRIES = {
 }
 FOLDERS = "java.library.path"  # the property
 
-# An ELF file's machine: where it is told, and some names of those that others have
+# An ELF file's bridge: where it is told, and some names of those that others have
 MACHINE = slice(18, 20)
 MACHINES = {0x03: "x86", 0x28: "ARM", 0x3E: "x86-64", 0xB7: "AArch64", 0xF3: "RISC-V", 0x15: "PowerPC", 0x16: "S390"}
 
@@ -34,7 +34,7 @@ MACHINES = {0x03: "x86", 0x28: "ARM", 0x3E: "x86-64", 0xB7: "AArch64", 0xF3: "RI
 def find_native(vm: Host, is_path: bool, name: str, plain: str, options: str | None) -> NativeAgent:
     """The agent that is linked as `plain`, or that the library `name` holds, which is opened. LibraryError; AgentError
     where native agents cannot be."""
-    jni = machine(vm, name).jni
+    jni = bridge(vm, name).jni
     if plain and "\0" not in plain:
         program = jni.open(None)
         if jni.symbol(program, f"{ENTRIES['agent_on_load']}_{plain}"):
@@ -69,7 +69,7 @@ def _other_machine(path: str) -> str:
     if len(found) < MACHINE.stop or found[:4] != wanted[:4] or found[MACHINE] == wanted[MACHINE]:
         return ""
     number = int.from_bytes(found[MACHINE], "big" if found[5] == 2 else "little")
-    return f" (it is for another machine: {MACHINES.get(number, number)})"
+    return f" (it is for another bridge: {MACHINES.get(number, number)})"
 
 
 class NativeAgent(Agent):
@@ -77,8 +77,8 @@ class NativeAgent(Agent):
 
     def __init__(self, vm: Host, name: str, options: str | None, library: int, plain: str | None = None) -> None:
         super().__init__(vm, name, options, None, plain)
-        self._machine = machine(vm, name)
-        self._jni: Jni = self._machine.jni
+        self._bridge = bridge(vm, name)
+        self._jni: Jni = self._bridge.jni
         self._library = library
         self._text = None if options is None else _encode(options)
 
@@ -93,7 +93,7 @@ class NativeAgent(Agent):
                 raise LibraryError(self.name, f"Could not find {symbol} function in the agent library: {self.name}")
             self._close()
             raise LibraryError(self.name, f"{symbol} is not available in {self.name}")
-        with self._machine.loading(self.vm, address):
+        with self._bridge.loading(self.vm, address):
             status = self._jni.call_start(address, self._text)
         if status:
             self.vm.dispose()
@@ -116,7 +116,7 @@ class NativeAgent(Agent):
         """Calls Agent_OnUnload, if it has one. The library stays: a thread may be in it."""
         address = self._unload()
         if address:
-            with self._machine.loading(self.vm, address):
+            with self._bridge.loading(self.vm, address):
                 self._jni.call_unload(address)
 
     def _close(self) -> None:

@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
     from vmscope.tool.spec.functions import Function, Parameter
 
     Arguments = tuple[int | float, ...]
 
 
-def calls_of(machine: Machine) -> dict[int, Call]:
+def calls_of(bridge: NativeAgentBridge) -> dict[int, Call]:
     """By slot."""
     rows = [*BY_METHOD.values(), *(known.row for known in extensions.EXTENSIONS)]
-    return {row.slot: Call(machine, row) for row in rows}
+    return {row.slot: Call(bridge, row) for row in rows}
 
 
 class Call:
     """One function, as it is called from C."""
 
-    def __init__(self, machine: Machine, row: Function) -> None:
-        self.machine = machine
+    def __init__(self, bridge: NativeAgentBridge, row: Function) -> None:
+        self.bridge = bridge
         self.row = row
         places = {parameter.name: place for place, parameter in enumerate(row.parameters)}
-        self._steps = [(places[each.name], each, looker(row, each)) for each in row.in_order()]
+        self._steps = [(places[each.name], each, validator(row, each)) for each in row.in_order()]
         self._inputs = [parameter.name for parameter in row.parameters if not parameter.direction]
         self._length_at = next((places[each.name] for each in row.parameters if each.direction == "#"), None)
         self._classes = [each.name for each in row.parameters if not each.direction and each.type == "class"]
@@ -50,14 +50,14 @@ class Call:
             for place, parameter in enumerate(row.parameters)
             if parameter.direction == "*" and place not in counted.values()
         ]
-        self._body = body(machine, row)
+        self._body = body(bridge, row)
         self._of_module = classes.OF_MODULE.get(row.method)
 
     def __call__(self, environment: Environment, arguments: Arguments) -> None:
         entry_checks.enter(environment, self.row)
         length = 0 if self._length_at is None else int(arguments[self._length_at])
         given: dict[str, object] = {}
-        for place, parameter, look_at in self._steps:
+        for place, parameter, validate in self._steps:
             argument = arguments[place]
             if parameter.direction == "*":
                 if argument == 0 and not parameter.nullable:
@@ -67,7 +67,7 @@ class Call:
                     raise IllegalArgument(f"{self.row.name}: {parameter.name} is {length}")
             else:
                 value = given[parameter.name] = self._read(environment, parameter, argument, length)
-                look_at(value)
+                validate(value)
         body = self._body
         if self._of_module is not None and any(is_a(given[name], ModuleType) for name in self._classes):
             body = self._of_module
@@ -82,18 +82,18 @@ class Call:
                 return None
             raise ERRORS[parameter.null_error](f"{self.row.name}: no {parameter.name}")
         if parameter.type == "definition":
-            return structs.definitions(self.machine, int(argument), length)
+            return structs.definitions(self.bridge, int(argument), length)
         if parameter.array:
-            return values.read_array(self.machine, parameter.type, int(argument), length)
+            return values.read_array(self.bridge, parameter.type, int(argument), length)
         if parameter.type in structs.READERS:
-            return structs.READERS[parameter.type](self.machine, environment, int(argument), length)
-        return values.READERS[parameter.type](self.machine, argument)
+            return structs.READERS[parameter.type](self.bridge, environment, int(argument), length)
+        return values.READERS[parameter.type](self.bridge, argument)
 
     def _write(self, result: object, arguments: Arguments, klass: Any) -> None:
         """Results go to C in one piece or not at all."""
         pieces = result if len(self._results) > 1 else (result,)
         assert isinstance(pieces, tuple)
-        out = values.Output(self.machine, klass)
+        out = values.Output(self.bridge, klass)
         try:
             for (place, parameter, count), piece in zip(self._results, pieces, strict=True):
                 address = int(arguments[place])
@@ -108,16 +108,16 @@ class Call:
         out.finish()
 
 
-def body(machine: Machine, row: Function) -> Callable[..., object]:
+def body(bridge: NativeAgentBridge, row: Function) -> Callable[..., object]:
     """What is called when all arguments have been looked at: what C callers have otherwise, else the method's own."""
     own = classes.OWN.get(row.method) or functions.OWN.get(row.method)
     if own is not None:
-        return partial(own, machine)
+        return partial(own, bridge)
     method: Callable[..., object] = getattr(Environment, row.method)
     return getattr(method, "__wrapped__", method)
 
 
-def looker(row: Function, parameter: Parameter) -> Callable[[object], None]:
+def validator(row: Function, parameter: Parameter) -> Callable[[object], None]:
     """What an argument has to pass when it was read."""
     if parameter.direction or parameter.type in STRUCTS or parameter.type in structs.READERS:
         return entry_checks.anything

@@ -13,7 +13,7 @@ from vmscope.tool.model import threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
     from vmscope.tool.model.threads import Thread
 
 ERROR = -1
@@ -31,10 +31,10 @@ class _Monitor:
 
 
 class Monitors(Group):
-    def __init__(self, machine: Machine) -> None:
-        super().__init__(machine)
+    def __init__(self, bridge: NativeAgentBridge) -> None:
+        super().__init__(bridge)
         self._monitors: dict[int, _Monitor] = {}
-        self._changing = native.QuietLock()
+        self._changing = native.DeferringLock()
         os.register_at_fork(  # in a child other threads' ends change something, at once, and before what is done here
             before=self._changing.acquire,
             after_in_parent=self._changing.release,

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from vmscope.tool.functions.stacks import FrameInfo, StackInfo
     from vmscope.tool.functions.system import TimerInfo
     from vmscope.tool.functions.thread_queries import ThreadGroupInfo, ThreadInfo
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
     from vmscope.tool.jni.extensions import NativeExtension
     from vmscope.tool.spec.structs import LineNumberEntry, LocalVariableEntry
 
-    Reader = Callable[[Machine, Environment, int, int], object]
+    Reader = Callable[[NativeAgentBridge, Environment, int, int], object]
     Packer = Callable[[Output, Any], bytes]
 
 # -- from C ---------------------------------------------------------------------------------------
@@ -49,43 +49,43 @@ HEAP_CALLBACKS = Struct("5P")
 HEAP_NAMES = ("heap_iteration", "heap_reference", "primitive_field", "array_primitive_value", "string_primitive_value")
 
 
-def capabilities(machine: Machine, environment: Environment, address: int, size: int) -> CapabilitySet:
-    bits = int.from_bytes(machine.jni.read(address, CAPABILITIES_SIZE), "little")
+def capabilities(bridge: NativeAgentBridge, environment: Environment, address: int, size: int) -> CapabilitySet:
+    bits = int.from_bytes(bridge.jni.read(address, CAPABILITIES_SIZE), "little")
     return CapabilitySet(bits=bits)
 
 
 def callbacks(
-    machine: Machine, environment: Environment, address: int, size: int
+    bridge: NativeAgentBridge, environment: Environment, address: int, size: int
 ) -> dict[Event, Callable[..., object]]:
     """A function pointer for each event from VMInit on, as many as `size` has room for: an older agent's table is
     shorter, and what a newer one has behind ours nobody calls."""
     count = max(0, min(size // POINTER.size, LAST_EVENT - FIRST_EVENT + 1))
-    raw = machine.jni.read(address, count * POINTER.size)
-    block = machine.address(environment)
+    raw = bridge.jni.read(address, count * POINTER.size)
+    block = bridge.address(environment)
     return {
-        Event(number): machine.jni.callback(block, number, function)
+        Event(number): bridge.jni.callback(block, number, function)
         for number, (function,) in enumerate(POINTER.iter_unpack(raw), FIRST_EVENT)
         if function and number in SENT
     }
 
 
-def heap_callbacks(machine: Machine, environment: Environment, address: int, size: int) -> HeapCallbacks:
-    pointers = HEAP_CALLBACKS.unpack(machine.jni.read(address, HEAP_CALLBACKS.size))
+def heap_callbacks(bridge: NativeAgentBridge, environment: Environment, address: int, size: int) -> HeapCallbacks:
+    pointers = HEAP_CALLBACKS.unpack(bridge.jni.read(address, HEAP_CALLBACKS.size))
     return HeapCallbacks(
         **{
-            name: machine.jni.heap_callback(name, pointer)
+            name: bridge.jni.heap_callback(name, pointer)
             for name, pointer in zip(HEAP_NAMES, pointers, strict=True)
             if pointer
         }
     )
 
 
-def definitions(machine: Machine, address: int, length: int) -> list[object]:
+def definitions(bridge: NativeAgentBridge, address: int, length: int) -> list[object]:
     """Null for the class or its bytes is None."""
     found: list[object] = []
-    for klass, size, data in DEFINITION.iter_unpack(machine.jni.read(address, length * DEFINITION.size)):
-        given: Any = values.reference(machine, klass) if klass else None
-        written: Any = machine.jni.read(data, max(size, 0)) if data else None
+    for klass, size, data in DEFINITION.iter_unpack(bridge.jni.read(address, length * DEFINITION.size)):
+        given: Any = values.reference(bridge, klass) if klass else None
+        written: Any = bridge.jni.read(data, max(size, 0)) if data else None
         found.append(ClassDefinition(given, written))
     return found
 
@@ -93,13 +93,13 @@ def definitions(machine: Machine, address: int, length: int) -> list[object]:
 def heap_callback(name: str) -> Reader:
     """One of the older functions' callbacks."""
 
-    def read(machine: Machine, environment: Environment, address: int, size: int) -> object:
-        return machine.jni.heap_callback(name, address)
+    def read(bridge: NativeAgentBridge, environment: Environment, address: int, size: int) -> object:
+        return bridge.jni.heap_callback(name, address)
 
     return read
 
 
-def pointer(machine: Machine, environment: Environment, address: int, size: int) -> int:
+def pointer(bridge: NativeAgentBridge, environment: Environment, address: int, size: int) -> int:
     """What the function itself makes something of."""
     return address
 
@@ -217,7 +217,7 @@ def extension_function(out: Output, known: NativeExtension) -> bytes:
     ]
     errors = [*known.row.errors]
     return EXTENSION_FUNCTION.pack(
-        out.machine.jni.extension(known.row.slot),
+        out.bridge.jni.extension(known.row.slot),
         out.text(known.id),
         out.text(known.description),
         len(parameters),
@@ -270,8 +270,8 @@ def write(out: Output, kind: str, array: bool, address: int, value: Any) -> int:
         out.put(address, POINTER.pack(out.allocate(value)))
         return len(value)
     if kind == "capabilities":
-        before = int.from_bytes(out.machine.jni.read(address, CAPABILITIES_SIZE), "little")
-        after = out.machine.host.rules.copy(int(value), before)
+        before = int.from_bytes(out.bridge.jni.read(address, CAPABILITIES_SIZE), "little")
+        after = out.bridge.host.rules.copy(int(value), before)
         out.put(address, after.to_bytes(CAPABILITIES_SIZE, "little"))
         return 1
     if not array and kind not in ("frame", "error"):

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from vmscope.tool.jni.bridge import Machine
+    from vmscope.tool.jni.bridge import NativeAgentBridge
 
-    Reader = Callable[[Machine, int | float], object]
+    Reader = Callable[[NativeAgentBridge, int | float], object]
 
 INT, LONG, POINTER, BOOL = Struct("i"), Struct("q"), Struct("P"), Struct("B")
 FLOAT, DOUBLE = Struct("f"), Struct("d")
@@ -40,52 +40,52 @@ NO_REFERENCE = NoReference()
 # -- arguments ------------------------------------------------------------------------------------
 
 
-def reference(machine: Machine, handle: int | float) -> object:
+def reference(bridge: NativeAgentBridge, handle: int | float) -> object:
     """What a handle refers to. NO_REFERENCE for what is none or whose object has gone, so that whoever looks at the
     argument tells its own error, in its own order."""
     try:
-        found = machine.jni.resolve(int(handle))
+        found = bridge.jni.resolve(int(handle))
     except LookupError:
         return NO_REFERENCE
     return NO_REFERENCE if found is None else found
 
 
-def any_object(machine: Machine, handle: int | float) -> object:
-    found = reference(machine, handle)
+def any_object(bridge: NativeAgentBridge, handle: int | float) -> object:
+    found = reference(bridge, handle)
     if found is NO_REFERENCE:
         raise InvalidObject(f"{int(handle):#x} is no reference")
     return found
 
 
-def thread(machine: Machine, handle: int | float) -> object:
-    return jthreads.thread_of(reference(machine, handle))
+def thread(bridge: NativeAgentBridge, handle: int | float) -> object:
+    return jthreads.thread_of(reference(bridge, handle))
 
 
-def method(machine: Machine, number: int | float) -> object:
+def method(bridge: NativeAgentBridge, number: int | float) -> object:
     try:
-        return machine.jni.method(int(number))
+        return bridge.jni.method(int(number))
     except LookupError:
         raise ERRORS[23](f"{int(number):#x} is no method id") from None
 
 
-def field(machine: Machine, number: int | float) -> str:
+def field(bridge: NativeAgentBridge, number: int | float) -> str:
     """Its name: in each row the class stands before it."""
-    found = machine.field(int(number))
+    found = bridge.field(int(number))
     if found is None:
         raise ERRORS[25](f"{int(number):#x} is no field id")
     return found[1]
 
 
-def text(machine: Machine, address: int | float) -> str:
-    return texts.decode(machine.jni.text(int(address)))
+def text(bridge: NativeAgentBridge, address: int | float) -> str:
+    return texts.decode(bridge.jni.text(int(address)))
 
 
-def boolean(machine: Machine, argument: int | float) -> bool:
+def boolean(bridge: NativeAgentBridge, argument: int | float) -> bool:
     """C has no other truth than not to be 0."""
     return bool(argument)
 
 
-def same(machine: Machine, argument: int | float) -> object:
+def same(bridge: NativeAgentBridge, argument: int | float) -> object:
     return argument
 
 
@@ -101,13 +101,13 @@ READERS: dict[str, Reader] = {
 }
 
 
-def read_array(machine: Machine, kind: str, address: int, length: int) -> list[object]:
+def read_array(bridge: NativeAgentBridge, kind: str, address: int, length: int) -> list[object]:
     """Elements that are null are None: what they come to is the function's to say."""
     layout = LAYOUTS.get(kind, POINTER)
-    values = [value for (value,) in layout.iter_unpack(machine.jni.read(address, length * layout.size))]
+    values = [value for (value,) in layout.iter_unpack(bridge.jni.read(address, length * layout.size))]
     if kind in LAYOUTS:
         return list(values)
-    return [READERS[kind](machine, value) if value else None for value in values]
+    return [READERS[kind](bridge, value) if value else None for value in values]
 
 
 # -- results --------------------------------------------------------------------------------------
@@ -125,10 +125,10 @@ class Output:
 
     `klass` is the class that fields belong to."""
 
-    __slots__ = ("_blocks", "_places", "_references", "klass", "machine")
+    __slots__ = ("_blocks", "_places", "_references", "bridge", "klass")
 
-    def __init__(self, machine: Machine, klass: type | ModuleType | None = None) -> None:
-        self.machine = machine
+    def __init__(self, bridge: NativeAgentBridge, klass: type | ModuleType | None = None) -> None:
+        self.bridge = bridge
         self.klass = klass
         self._blocks: list[int] = []
         self._references: list[int] = []
@@ -138,7 +138,7 @@ class Output:
         """Memory that the agent frees; null for none."""
         if not data:
             return 0
-        block = self.machine.jni.allocate(data)
+        block = self.bridge.jni.allocate(data)
         self._blocks.append(block)
         return block
 
@@ -148,7 +148,7 @@ class Output:
     def reference(self, value: object) -> int:
         if value is None:
             return 0
-        handle = self.machine.jni.local(value)
+        handle = self.bridge.jni.local(value)
         self._references.append(handle)
         return handle
 
@@ -161,13 +161,13 @@ class Output:
 
     def finish(self) -> None:
         for address, data in self._places:
-            self.machine.jni.write(address, data)
+            self.bridge.jni.write(address, data)
 
     def drop(self) -> None:
         for block in self._blocks:
-            self.machine.jni.free(block)
+            self.bridge.jni.free(block)
         for handle in self._references:
-            self.machine.jni.delete(handle)
+            self.bridge.jni.delete(handle)
 
     def packed(self, kind: str, value: object) -> bytes:
         """One value as it stands in C's memory."""
@@ -183,11 +183,11 @@ class Output:
         if kind in REFERENCES:
             return self.reference(value)
         if kind in METHODS:
-            return self.machine.jni.method_id(value)
+            return self.bridge.jni.method_id(value)
         if kind == "field":
             assert self.klass is not None
             assert isinstance(value, str)
-            return self.machine.field_id(self.klass, value)
+            return self.bridge.field_id(self.klass, value)
         if kind == "text":
             assert isinstance(value, str)
             return self.text(value)

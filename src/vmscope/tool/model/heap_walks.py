@@ -64,7 +64,7 @@ def iterate(asked: Request) -> None:
     if IN_C:
         native.iterate_heap(COMMON, own(asked))
     else:
-        native.untold(heap_walk_twin.iterate, asked)
+        native.without_allocation_events(heap_walk_twin.iterate, asked)
 
 
 def follow(asked: Request, start: object) -> None:
@@ -73,7 +73,7 @@ def follow(asked: Request, start: object) -> None:
         roots = None if start is not None else references.steps(asked.tags)
         native.follow_heap(COMMON, own(asked), start, roots)
     else:
-        native.untold(heap_walk_twin.follow, asked, start, UNBOUNDED)
+        native.without_allocation_events(heap_walk_twin.follow, asked, start, UNBOUNDED)
 
 
 def own(asked: Request) -> tuple[object, ...]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
-    from vmscope.native import MonitorLock, Picture
+    from vmscope.native import MonitorLock, StackSnapshot
 
     Place = tuple[str, str, int]  # qualname, filename, line
     Kept = list[tuple[int, CodeType, int, tuple[object, ...]]]
@@ -64,7 +64,7 @@ class Wait:
         self.what = what
 
 
-class Sighting:
+class ThreadSnapshot:
     """One thread. Its frames are the innermost first, without vmscope's own."""
 
     __slots__ = ("beyond", "cut", "frames", "has", "ident", "native_id", "own", "state", "waits")
@@ -103,16 +103,16 @@ class Turns:
         self._since = time.perf_counter_ns()
 
 
-def take(turn: Turns, asked: Picture | None = None) -> list[Sighting]:
+def take(turn: Turns, asked: StackSnapshot | None = None) -> list[ThreadSnapshot]:
     """Every thread that has a state here, the oldest first; as it was in the picture that was taken when this was asked
     for, where there is one."""
-    first = native.Picture()
+    first = native.StackSnapshot()
     long = first.reserve() * EACH
     turn(long)
     first.take(LIMIT)
     turn()
     look = Look()
-    second = native.Picture(look.kinds)
+    second = native.StackSnapshot(look.kinds)
     second.reserve()
     for code, offset, innermost in first.instructions():
         turn()
@@ -128,7 +128,7 @@ def take(turn: Turns, asked: Picture | None = None) -> list[Sighting]:
     for picture, at, (state, ident, native_id, cut, _) in stacks(asked, first):
         turn()
         kept = second.kept(now[state], picture, at) if state in now else []
-        found.append(look.at(Sighting(state, ident, native_id, cut), picture, at, kept))
+        found.append(look.at(ThreadSnapshot(state, ident, native_id, cut), picture, at, kept))
     for each in (first, second):
         each.clear()
         turn()
@@ -136,7 +136,9 @@ def take(turn: Turns, asked: Picture | None = None) -> list[Sighting]:
     return found
 
 
-def stacks(asked: Picture | None, first: Picture) -> Iterator[tuple[Picture, int, tuple[int, int, int, bool, bool]]]:
+def stacks(
+    asked: StackSnapshot | None, first: StackSnapshot
+) -> Iterator[tuple[StackSnapshot, int, tuple[int, int, int, bool, bool]]]:
     """Each thread, and where it is in which picture: in the later one if it could not be read for the other."""
     if asked is None:
         for at, row in enumerate(first.threads()):
@@ -165,7 +167,7 @@ class Look:
         self._plans[id(code), offset, innermost] = plan
         return plan
 
-    def at(self, seen: Sighting, picture: Picture, at: int, kept: Kept) -> Sighting:
+    def at(self, seen: ThreadSnapshot, picture: StackSnapshot, at: int, kept: Kept) -> ThreadSnapshot:
         if id(picture) not in self._places:
             self._places[id(picture)] = picture.places()
         places, numbers = self._places[id(picture)], picture.frames(at)
@@ -189,7 +191,7 @@ class Look:
             seen.own = places[numbers[-1]][1]
         return seen
 
-    def _add_wait(self, seen: Sighting, at: int, code: CodeType, plan: Plan, kept: tuple[object, ...]) -> None:
+    def _add_wait(self, seen: ThreadSnapshot, at: int, code: CodeType, plan: Plan, kept: tuple[object, ...]) -> None:
         what = plan.wait.find(kept) if plan.wait is not None else None
         role = self._roles[id(code)][1] if plan.own else None
         if (plan.waits or what is not None) and (role is None or (role == NOTIFIED and what is kept[0])):
@@ -202,7 +204,7 @@ class Look:
         elif role is not None and not any(wait.what is kept[0] for wait in seen.waits):
             seen.waits.append(Wait(at, role, kept[0]))
 
-    def _add_has(self, seen: Sighting, at: int, plan: Plan, kept: tuple[object, ...]) -> None:
+    def _add_has(self, seen: ThreadSnapshot, at: int, plan: Plan, kept: tuple[object, ...]) -> None:
         for block in reversed(plan.blocks):
             lock = kept[block.at]
             if lock is None and block.source is not None:
@@ -211,7 +213,7 @@ class Look:
                 seen.has.append((at, lock))
 
 
-def add_noted(found: list[Sighting], turn: Callable[[], None]) -> None:
+def add_noted(found: list[ThreadSnapshot], turn: Callable[[], None]) -> None:
     """What locks that know their owners have noted, where there are such; the frames are those of now."""
     monitors = getattr(vars(sys.modules.get("threading", sys)).get("Lock"), "monitors", None)
     if monitors is None:
@@ -233,7 +235,7 @@ def add_noted(found: list[Sighting], turn: Callable[[], None]) -> None:
                     seen.beyond.append(lock)
 
 
-def taken_at(lock: MonitorLock, seen: Sighting, frame: FrameType | None) -> int:
+def taken_at(lock: MonitorLock, seen: ThreadSnapshot, frame: FrameType | None) -> int:
     """The depth of the frame that took it; -1 where that has returned."""
     theirs = (each for each in below(frame) if not is_own(each.f_code))
     for depth, (each, place) in enumerate(zip(theirs, seen.frames, strict=False)):
@@ -273,7 +275,7 @@ def lock_of(thing: object) -> Any:
     return thing
 
 
-def addresses(seen: Iterable[Sighting], turn: Callable[[], None]) -> dict[int, object]:
+def addresses(seen: Iterable[ThreadSnapshot], turn: Callable[[], None]) -> dict[int, object]:
     """What the kernel calls the locks that threads are seen to have, where that is known."""
     found = {}
     for each in seen:
@@ -286,9 +288,9 @@ def addresses(seen: Iterable[Sighting], turn: Callable[[], None]) -> dict[int, o
     return found
 
 
-def owners(seen: Iterable[Sighting], turn: Callable[[], None]) -> dict[int, Sighting]:
+def owners(seen: Iterable[ThreadSnapshot], turn: Callable[[], None]) -> dict[int, ThreadSnapshot]:
     """Who has each lock that is seen, by the lock's id."""
-    found: dict[int, Sighting] = {}
+    found: dict[int, ThreadSnapshot] = {}
     idents, states = {}, {}
     asked: dict[int, Any] = {}
     for each in seen:

@@ -25,7 +25,7 @@ _known: dict[int, Thread] = {}  # by thread state; one that has ended stays unti
 _by_program: dict[int, Thread] = {}  # by the id of `threading`'s object, until that is seen to be gone
 _sweep_at = 64  # so many known ones: ended ones are looked for
 NORMAL = 5  # the priority of every thread that was given none
-births = native.QuietLock()  # held while a thread that has its Thread already comes to life
+births = native.DeferringLock()  # held while a thread that has its Thread already comes to life
 
 
 def new_name() -> str:
@@ -281,7 +281,7 @@ def _sweep() -> list[tuple[int, int, int, bool]]:
 def _after_fork() -> None:
     """In a child only the thread that forked goes on."""
     global births
-    births = native.QuietLock()
+    births = native.DeferringLock()
     state = native.thread_state()
     for thread in [*_known.values()]:
         if thread.state == state:

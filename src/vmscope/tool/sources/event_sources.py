@@ -22,18 +22,18 @@ def install(host: Host) -> None:
     if hasattr(sys, "monitoring"):
         from vmscope.tool.sources.monitoring import Monitoring
 
-        host.add_mechanism(Monitoring())
+        host.add_event_source(Monitoring())
         host.extension_events.update(Extension)
-    host.add_mechanism(Collections())
-    host.add_mechanism(Births())
-    host.add_mechanism(host.locks)
-    host.add_mechanism(Loading())
-    host.add_mechanism(host.watches)
-    host.add_mechanism(Dumps())
+    host.add_event_source(Collections())
+    host.add_event_source(Births())
+    host.add_event_source(host.locks)
+    host.add_event_source(Loading())
+    host.add_event_source(host.watches)
+    host.add_event_source(Dumps())
     if available_capabilities.TRACER in available_capabilities.features():
         from vmscope.tool.sources.allocations import Allocations
 
-        host.add_mechanism(Allocations())
+        host.add_event_source(Allocations())
 
 
 class Collections:

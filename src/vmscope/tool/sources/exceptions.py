@@ -12,7 +12,7 @@ from vmscope.tool.spec.events import Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.native import Relay
+    from vmscope.native import EventDispatcher
     from vmscope.tool.host import Host
     from vmscope.tool.model.threads import Thread
 
@@ -33,7 +33,7 @@ class Exceptions:
     by GeneratorExit it closes a generator. Where no `raise` threw one, and no `except` will catch it, nobody is told.
     """
 
-    def __init__(self, thrown: Relay, caught: Relay) -> None:
+    def __init__(self, thrown: EventDispatcher, caught: EventDispatcher) -> None:
         self.thrown = thrown
         self.caught = caught
         self._host: Host | None = None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from types import CodeType, FunctionType
 
-from vmscope.native import Chain, Relay
+from vmscope.native import EventDispatcher, HandlerChain
 from vmscope.tool import agent_errors
 from vmscope.tool.functions.breakpoints import prologue
 from vmscope.tool.functions.extensions import Extension
@@ -55,8 +55,8 @@ class Monitoring:
     """Follows what is wanted; everything here runs under the host's lock, but for what sys.monitoring calls."""
 
     def __init__(self) -> None:
-        def relay(event: Event | Extension, shape: str = "plain") -> Relay:
-            return Relay(event, shape, threads.current, OWN)
+        def relay(event: Event | Extension, shape: str = "plain") -> EventDispatcher:
+            return EventDispatcher(event, shape, threads.current, OWN)
 
         self.id: int | None = None
         self._entry = relay(Event.METHOD_ENTRY, "entry")
@@ -87,7 +87,7 @@ class Monitoring:
         host.suspension.armed = "LINE" in self._registered
 
     def _listen(self, host: Host) -> None:
-        relays_of: tuple[tuple[Event | Extension, tuple[Relay, ...]], ...] = (
+        relays_of: tuple[tuple[Event | Extension, tuple[EventDispatcher, ...]], ...] = (
             (Event.METHOD_ENTRY, (self._entry,)),
             (Event.METHOD_EXIT, (self._returned, self._unwound)),
             (Event.SINGLE_STEP, (self._step,)),
@@ -286,9 +286,11 @@ def threads_of(rows: tuple[tuple[object, object, Any, bool], ...]) -> set[Thread
 def chain(name: str, handlers: list[Handler], now: Handler | None) -> Handler:
     """What to register for them: a relay itself where it passes over vmscope's own code; else a chain, which does, the
     same one as before where they are the same."""
-    if name in OF_CALLS and len(handlers) == 1 and isinstance(handlers[0], Relay):
+    if name in OF_CALLS and len(handlers) == 1 and isinstance(handlers[0], EventDispatcher):
         return handlers[0]
-    return now if isinstance(now, Chain) and now.handlers == tuple(handlers) else Chain(tuple(handlers), OWN)
+    return (
+        now if isinstance(now, HandlerChain) and now.handlers == tuple(handlers) else HandlerChain(tuple(handlers), OWN)
+    )
 
 
 def clean(number: int) -> None:

@@ -81,7 +81,7 @@ class Births:
         code = code_of(function)
         if self._host is None or not callable(function) or (code is not None and is_own(code)):
             return theirs(*arguments, **named)
-        born = Born(self, function)
+        born = ThreadBootstrap(self, function)
         if arguments:
             return theirs(born, *arguments[1:], **named)
         return theirs(**{**named, "function": born})
@@ -122,7 +122,7 @@ class Births:
             host.post(Event.THREAD_END, thread, thread=thread)
 
 
-class Born:
+class ThreadBootstrap:
     """What a new thread runs; it looks like what it was to run."""
 
     __slots__ = ("_births", "_function")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType, TracebackType
 
 
-class Visit:
+class HiddenThread:
     """A context, around whatever runs code that is not ours, or may call some: what `threading` took for true in it is
     put right. Unless it is `ours` it finds modules as the program does."""
 
