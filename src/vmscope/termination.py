@@ -1,8 +1,8 @@
 """Ends of this process that run no `atexit` function: SIGTERM and SIGHUP, `os._exit`, and `os.exec*`.
 
 Each takes the region's file and the socket away first, and saves the region where that was asked for. Other ends need
-nothing of this: a return of the main program runs `atexit` functions, a crash runs crash_handler.c's handler. Another VM
-removes what SIGKILL leaves.
+nothing of this: a return of the main program runs `atexit` functions, a crash runs crash_handler.c's handler. Another
+VM removes what SIGKILL leaves.
 """
 
 from __future__ import annotations

@@ -52,10 +52,9 @@ def test_it_comes_once_after_the_delay_on_a_thread_of_its_own(native: Any) -> No
 
 def test_cancelled_it_never_comes(native: Any) -> None:
     calls = Calls()
-    native.call_later(300 * MS, calls)
+    native.call_later(1500 * MS, calls)  # long: a busy machine may keep this thread waiting
     assert native.cancel_call()
-    time.sleep(0.4)
-    assert calls == []
+    assert not calls.came.wait(2)
     assert native.cancel_call()
 
 
