@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ import vmscope
 from vmscope import native
 
 PACKAGE = Path(vmscope.__file__).parent
-TABLE = Path(__file__).parents[2] / "docs" / "architecture.md"
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "docs" / "architecture.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = {".py": 80, ".c": 100}  # of a function
 
@@ -100,7 +103,7 @@ class House:
         return allowed
 
 
-HOUSE = House(TABLE.read_text(encoding="utf-8"))
+HOUSE = House(TABLE.read_text(encoding="utf-8").partition("\n## ")[0])
 
 
 def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
@@ -139,6 +142,47 @@ def test_imports_go_one_way(path: Path) -> None:
     allowed = HOUSE.allowed(path)
     wrong = [f"line {line}: {room}" for line, room in imported_rooms(path) if room not in allowed]
     assert not wrong, f"{module_id(path)} may import {sorted(allowed)} only"
+
+
+def module_name(path: Path) -> str:
+    return ".".join(("vmscope", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def imported_modules(tree: ast.AST, known: set[str]) -> Iterator[str]:
+    """Modules of ours that are imported when the code runs, lazily too; not for types alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                yield name if name in known else node.module
+        yield from imported_modules(node, known)
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    known = {module_name(path) for path in MODULES}
+    graph = {}
+    for path in MODULES:
+        name = module_name(path)
+        graph[name] = {*imported_modules(ast.parse(path.read_text(encoding="utf-8")), known)} & known - {name}
+    assert len([*TopologicalSorter(graph).static_order()]) == len(known), "CycleError names a circle"
+
+
+def test_no_header_includes_itself_by_way_of_others() -> None:
+    headers = {str(path.relative_to(PACKAGE / "native")): path for path in PACKAGE.rglob("*.h")}
+    graph = {
+        name: {*re.findall(r'^#include "(.+)"', path.read_text(encoding="utf-8"), re.MULTILINE)} & headers.keys()
+        for name, path in headers.items()
+    }
+    assert {*TopologicalSorter(graph).static_order()} == headers.keys()
+
+
+def test_contributing_says_where_things_live() -> None:
+    rows = re.findall(r"^\| .+\? \| `(src/\S+)` \| `(.+)` \|$", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == 11
+    assert [row for row in rows if row[1] not in (ROOT / row[0]).read_text(encoding="utf-8")] == []
 
 
 def variables_read(path: Path) -> set[str]:

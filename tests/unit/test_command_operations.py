@@ -21,6 +21,7 @@ from vmscope import commands, flags, native, tool
 from vmscope.commands import operations
 from vmscope.commands.system_properties import stored
 from vmscope.errors import OptionError
+from vmscope.tool.agent import AgentVM
 
 
 class Call:
@@ -555,7 +556,7 @@ class Agent:
         self.told: list[str] = []
         self.dumps = 0
 
-    def agent_on_attach(self, vm: tool.agents.AgentVM, options: str) -> int:
+    def agent_on_attach(self, vm: AgentVM, options: str) -> int:
         self.told.append(options)
         if options == "raise":
             raise OSError("no\nway")

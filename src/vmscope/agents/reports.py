@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vmscope import commands
 from vmscope.errors import CommandError
-from vmscope.tool.agents import AgentVM
+from vmscope.tool.agent import AgentVM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from vmscope.commands.arguments import Value
-    from vmscope.tool.agents import AgentVM
+    from vmscope.tool.agent import AgentVM
 
     class Output(Protocol):
         """Where a command writes what its client is shown. BrokenPipeError when the client has gone."""

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.tool.agents import Agent, link_agent, load_agent, unload_agent
+    from vmscope.tool.agent import Agent
+    from vmscope.tool.agents import link_agent, load_agent, unload_agent
     from vmscope.tool.environment import Environment
     from vmscope.tool.functions.extensions import Extension
     from vmscope.tool.host import Host, vm
@@ -73,7 +74,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "agents": ("Agent", "link_agent", "load_agent", "unload_agent"),
+    "agent": ("Agent",),
+    "agents": ("link_agent", "load_agent", "unload_agent"),
     "spec.capabilities": ("Capability", "CapabilityRules", "CapabilitySet"),
     "spec.codes": ("Error", "Phase", "Version"),
     "spec.available_capabilities": ("CapabilitySets", "capability_sets"),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
-    from vmscope.tool.agents import Agent
+    from vmscope.tool.agent import Agent
     from vmscope.tool.functions.extensions import Extension
     from vmscope.tool.model.threads import Thread
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from vmscope.tool import agents
-from vmscope.tool.agents import AgentVM
+from vmscope.tool.agent import AgentVM
 from vmscope.tool.environment import Environment
 from vmscope.tool.functions.entry_checks import parameters_of
 from vmscope.tool.host import Host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from vmscope import native
+from vmscope.native.stacks.thread_states import thread_states
 
 __all__ = ["StackSnapshot"]
 
@@ -47,7 +47,7 @@ class StackSnapshot:
     def take(self, limit: int, /) -> None:
         frames = sys._current_frames()
         self.clear()
-        for state, ident, native_id, _ in native.thread_states():
+        for state, ident, native_id, _ in thread_states():
             stack, cut = self._stack(frames.get(ident), limit)
             self._threads.append((state, ident, native_id, cut, False))
             self._stacks.append(stack)

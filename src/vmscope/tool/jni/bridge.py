@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from vmscope.native import Jni
-    from vmscope.tool.agents import AgentVM
+    from vmscope.tool.agent import AgentVM
     from vmscope.tool.environment import Environment
     from vmscope.tool.host import Host
 

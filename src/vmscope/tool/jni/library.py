@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from vmscope.errors import LibraryError
-from vmscope.tool.agents import PREFIX, SUFFIX, Agent
+from vmscope.tool.agent import PREFIX, SUFFIX, Agent
 from vmscope.tool.jni.bridge import bridge
 from vmscope.tool.properties import properties
 
