@@ -7,6 +7,7 @@ TIME ?= 60
 VERSIONS ?= 3.11 3.12 3.13 3.14 3.15
 python := $(VENV)/bin/python
 typed := $(wildcard src tests scripts benchmarks examples docs/conf.py)
+c := 'src/*.c' 'src/*.h' 'tests/*.c' 'tests/*.h' 'examples/*.c' 'benchmarks/*.c' ':!*_slots.h'
 windows := $(wildcard src/vmscope/win32.py src/vmscope/*/_windows.py tests/windows)
 
 export VENV PYTHON
@@ -45,13 +46,16 @@ pythons: setup ## CPython 3.14 and 3.15 from Debian's packages, and the tests of
 cpython: setup ## CPython's own tests of sys, signals, threads, ... under `vmscope run` and under `python`: no new failure
 	$(python) scripts/cpython_tests.py $(ARGS)
 
-lint: setup ## ruff: rules and format
+lint: setup ## ruff: rules and format; clang-format and cppcheck for C
 	$(python) -m ruff check
 	$(python) -m ruff format --check
+	git ls-files $(c) | xargs $(dir $(python))clang-format --dry-run -Werror
+	@if type cppcheck >/dev/null; then scripts/cppcheck; else echo "no cppcheck: the C is not analysed"; fi
 
-format: setup ## let ruff put things right
+format: setup ## let ruff and clang-format put things right
 	$(python) -m ruff check --fix
 	$(python) -m ruff format
+	git ls-files $(c) | xargs $(dir $(python))clang-format -i
 
 types: setup ## mypy, strict, tests included
 	$(python) -m mypy $(typed)

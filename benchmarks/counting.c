@@ -31,7 +31,10 @@ static PyModuleDef_Slot slots[] = {
 };
 
 static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "counting", .m_methods = functions, .m_slots = slots,
+    PyModuleDef_HEAD_INIT,
+    .m_name = "counting",
+    .m_methods = functions,
+    .m_slots = slots,
 };
 
 PyMODINIT_FUNC

@@ -12,7 +12,9 @@ static bool armed;
 static jlong hits;
 
 // Where the breakpoint goes: the first location of the line, or of the method.
-static bool find_location(jvmtiEnv *jvmti, jmethodID method, jlocation *location) {
+static bool
+find_location(jvmtiEnv *jvmti, jmethodID method, jlocation *location)
+{
     jvmtiLineNumberEntry *table = NULL;
     jint count = 0;
     jlocation last;
@@ -34,7 +36,9 @@ static bool find_location(jvmtiEnv *jvmti, jmethodID method, jlocation *location
     return found;
 }
 
-static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass class) {
+static void JNICALL
+on_class_prepare(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass class)
+{
     jmethodID *methods = NULL;
     jint count = 0;
     jlocation location;
@@ -56,7 +60,9 @@ static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *jni, jthread threa
     (*jvmti)->Deallocate(jvmti, (unsigned char *)methods);
 }
 
-static void show(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, const jvmtiLocalVariableEntry *variable) {
+static void
+show(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, const jvmtiLocalVariableEntry *variable)
+{
     jint number = 0;
     jobject object = NULL;
     char text[TEXT];
@@ -82,7 +88,9 @@ static void show(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, const jvmtiLocalV
     }
 }
 
-static void JNICALL on_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method, jlocation location) {
+static void JNICALL
+on_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method, jlocation location)
+{
     jvmtiLocalVariableEntry *table = NULL;
     jint count = 0;
     jobject instance = NULL;
@@ -109,7 +117,9 @@ static void JNICALL on_breakpoint(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, 
     (*jvmti)->Deallocate(jvmti, (unsigned char *)table);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     const jvmtiCapabilities wanted = {
         .can_generate_breakpoint_events = 1, .can_access_local_variables = 1, .can_get_line_numbers = 1};
     const jvmtiEventCallbacks callbacks = {.ClassPrepare = on_class_prepare, .Breakpoint = on_breakpoint};
@@ -120,7 +130,6 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     option(options, "variables", "", variables_wanted);
     line_wanted = atoi(option(options, "line", "0", text));
     jvmtiEnv *jvmti = environment(vm, &wanted, &callbacks);
-    return jvmti != NULL && enable(jvmti, JVMTI_EVENT_CLASS_PREPARE) && enable(jvmti, JVMTI_EVENT_BREAKPOINT)
-               ? JNI_OK
-               : JNI_ERR;
+    return jvmti != NULL && enable(jvmti, JVMTI_EVENT_CLASS_PREPARE) && enable(jvmti, JVMTI_EVENT_BREAKPOINT) ? JNI_OK
+                                                                                                              : JNI_ERR;
 }

@@ -28,7 +28,9 @@ static const struct {
     {JVMTI_THREAD_STATE_INTERRUPTED, "interrupted"},
 };
 
-static void show_frames(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiStackInfo *stack) {
+static void
+show_frames(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiStackInfo *stack)
+{
     char class[TEXT], name[TEXT];
     jboolean made_up = JNI_FALSE;
 
@@ -43,7 +45,9 @@ static void show_frames(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiStackInfo *stac
     }
 }
 
-static void show_thread(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiStackInfo *stack) {
+static void
+show_thread(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiStackInfo *stack)
+{
     jvmtiThreadInfo info;
     jvmtiThreadGroupInfo group = {0};
     char words[TEXT] = "";
@@ -69,7 +73,9 @@ static void show_thread(jvmtiEnv *jvmti, JNIEnv *jni, const jvmtiStackInfo *stac
     (*jvmti)->Deallocate(jvmti, (unsigned char *)info.name);
 }
 
-static void dump(jvmtiEnv *jvmti, JNIEnv *jni, const char *when) {
+static void
+dump(jvmtiEnv *jvmti, JNIEnv *jni, const char *when)
+{
     enum { FRAMES = 64 };
     jvmtiStackInfo *stacks = NULL;
     jint count = 0;
@@ -87,7 +93,9 @@ static void dump(jvmtiEnv *jvmti, JNIEnv *jni, const char *when) {
     (*jni)->PopLocalFrame(jni, NULL);
 }
 
-static void JNICALL on_request(jvmtiEnv *jvmti) {
+static void JNICALL
+on_request(jvmtiEnv *jvmti)
+{
     JavaVM *vm = NULL;
     JNIEnv *jni = NULL;
 
@@ -98,28 +106,35 @@ static void JNICALL on_request(jvmtiEnv *jvmti) {
     }
 }
 
-static void JNICALL on_death(jvmtiEnv *jvmti, JNIEnv *jni) {
+static void JNICALL
+on_death(jvmtiEnv *jvmti, JNIEnv *jni)
+{
     dump(jvmti, jni, "at the end");
 }
 
-static jint begin(JavaVM *vm, const char *options) {
+static jint
+begin(JavaVM *vm, const char *options)
+{
     const jvmtiCapabilities wanted = {.can_get_line_numbers = 1, .can_get_synthetic_attribute = 1};
     const jvmtiEventCallbacks callbacks = {.DataDumpRequest = on_request, .VMDeath = on_death};
 
     option(options, "threads", "", threads_wanted);
     option(options, "within", "", within);
     jvmtiEnv *jvmti = environment(vm, &wanted, &callbacks);
-    return jvmti != NULL &&
-                   ok(jvmti, (*jvmti)->SetEnvironmentLocalStorage(jvmti, vm), "SetEnvironmentLocalStorage") &&
+    return jvmti != NULL && ok(jvmti, (*jvmti)->SetEnvironmentLocalStorage(jvmti, vm), "SetEnvironmentLocalStorage") &&
                    enable(jvmti, JVMTI_EVENT_DATA_DUMP_REQUEST) && enable(jvmti, JVMTI_EVENT_VM_DEATH)
                ? JNI_OK
                : JNI_ERR;
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     return begin(vm, options);
 }
 
-JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnAttach(JavaVM *vm, char *options, void *reserved)
+{
     return begin(vm, options);
 }

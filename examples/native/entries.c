@@ -16,11 +16,13 @@ static struct counted {
     atomic_long calls;
     char name[TEXT];
 } counted[METHODS];
-static atomic_int known;  // entries of `counted` that are complete
+static atomic_int known; // entries of `counted` that are complete
 
 static char class_wanted[TEXT], methods_wanted[TEXT];
 
-static void look_up(jvmtiEnv *jvmti, jclass class) {
+static void
+look_up(jvmtiEnv *jvmti, jclass class)
+{
     jmethodID *methods = NULL;
     jint count = 0;
     char name[TEXT];
@@ -41,11 +43,15 @@ static void look_up(jvmtiEnv *jvmti, jclass class) {
     known = found;
 }
 
-static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass class) {
+static void JNICALL
+on_class_prepare(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass class)
+{
     look_up(jvmti, class);
 }
 
-static void JNICALL on_method_entry(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method) {
+static void JNICALL
+on_method_entry(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method)
+{
     int count = known;
 
     for (int i = 0; i < count; i++) {
@@ -56,11 +62,15 @@ static void JNICALL on_method_entry(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread
     }
 }
 
-static int by_name(const void *left, const void *right) {
+static int
+by_name(const void *left, const void *right)
+{
     return strcmp(((const struct counted *)left)->name, ((const struct counted *)right)->name);
 }
 
-static void JNICALL on_death(jvmtiEnv *jvmti, JNIEnv *jni) {
+static void JNICALL
+on_death(jvmtiEnv *jvmti, JNIEnv *jni)
+{
     (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_METHOD_ENTRY, NULL);
     qsort(counted, (size_t)known, sizeof *counted, by_name);
     for (int i = 0; i < known; i++) {
@@ -68,7 +78,9 @@ static void JNICALL on_death(jvmtiEnv *jvmti, JNIEnv *jni) {
     }
 }
 
-static jvmtiEnv *begin(JavaVM *vm, const char *options) {
+static jvmtiEnv *
+begin(JavaVM *vm, const char *options)
+{
     const jvmtiCapabilities wanted = {.can_generate_method_entry_events = 1};
     const jvmtiEventCallbacks callbacks = {
         .ClassPrepare = on_class_prepare, .MethodEntry = on_method_entry, .VMDeath = on_death};
@@ -76,23 +88,26 @@ static jvmtiEnv *begin(JavaVM *vm, const char *options) {
     option(options, "class", "", class_wanted);
     option(options, "methods", "", methods_wanted);
     jvmtiEnv *jvmti = environment(vm, &wanted, &callbacks);
-    bool begun = jvmti != NULL && enable(jvmti, JVMTI_EVENT_CLASS_PREPARE) &&
-                 enable(jvmti, JVMTI_EVENT_METHOD_ENTRY) && enable(jvmti, JVMTI_EVENT_VM_DEATH);
+    bool begun = jvmti != NULL && enable(jvmti, JVMTI_EVENT_CLASS_PREPARE) && enable(jvmti, JVMTI_EVENT_METHOD_ENTRY) &&
+                 enable(jvmti, JVMTI_EVENT_VM_DEATH);
     return begun ? jvmti : NULL;
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     return begin(vm, options) != NULL ? JNI_OK : JNI_ERR;
 }
 
 // A VM that runs has prepared classes already. A JVM lets nobody have method entries so late; it says NOT_AVAILABLE.
-JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnAttach(JavaVM *vm, char *options, void *reserved)
+{
     jvmtiEnv *jvmti = begin(vm, options);
     jclass *classes = NULL;
     jint count = 0;
 
-    if (jvmti == NULL ||
-        !ok(jvmti, (*jvmti)->GetLoadedClasses(jvmti, &count, &classes), "GetLoadedClasses")) {
+    if (jvmti == NULL || !ok(jvmti, (*jvmti)->GetLoadedClasses(jvmti, &count, &classes), "GetLoadedClasses")) {
         return JNI_ERR;
     }
     for (jint i = 0; i < count; i++) {

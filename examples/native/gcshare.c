@@ -11,13 +11,15 @@
 static jvmtiEnv *jvmti;
 static jrawMonitorID monitor;
 static int limit, window;
-static bool ended;                       // under `monitor`, as all below
+static bool ended; // under `monitor`, as all below
 static bool watching;
 static int collections, unseen;
 static jlong begun, spent, window_begun; // nanoseconds
 static int warnings;
 
-static void JNICALL on_collection_start(jvmtiEnv *own) {
+static void JNICALL
+on_collection_start(jvmtiEnv *own)
+{
     jlong now = 0;
 
     (*jvmti)->GetTime(jvmti, &now);
@@ -26,7 +28,9 @@ static void JNICALL on_collection_start(jvmtiEnv *own) {
     (*jvmti)->RawMonitorExit(jvmti, monitor);
 }
 
-static void JNICALL on_collection_finish(jvmtiEnv *own) {
+static void JNICALL
+on_collection_finish(jvmtiEnv *own)
+{
     jlong now = 0;
 
     (*jvmti)->GetTime(jvmti, &now);
@@ -38,7 +42,9 @@ static void JNICALL on_collection_finish(jvmtiEnv *own) {
     (*jvmti)->RawMonitorExit(jvmti, monitor);
 }
 
-static void JNICALL watch(jvmtiEnv *own, JNIEnv *jni, void *argument) {
+static void JNICALL
+watch(jvmtiEnv *own, JNIEnv *jni, void *argument)
+{
     (*jvmti)->RawMonitorEnter(jvmti, monitor);
     watching = true;
     while (!ended) {
@@ -65,20 +71,24 @@ static void JNICALL watch(jvmtiEnv *own, JNIEnv *jni, void *argument) {
     (*jvmti)->RawMonitorExit(jvmti, monitor);
 }
 
-static void JNICALL on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread) {
+static void JNICALL
+on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread)
+{
     jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
     jmethodID init = class == NULL ? NULL : (*jni)->GetMethodID(jni, class, "<init>", "()V");
     jthread made = init == NULL ? NULL : (*jni)->NewObject(jni, class, init);
 
     (*jvmti)->GetTime(jvmti, &window_begun);
-    if (made != NULL && ok(jvmti, (*jvmti)->RunAgentThread(jvmti, made, watch, NULL, JVMTI_THREAD_MAX_PRIORITY),
-                           "RunAgentThread")) {
+    if (made != NULL &&
+        ok(jvmti, (*jvmti)->RunAgentThread(jvmti, made, watch, NULL, JVMTI_THREAD_MAX_PRIORITY), "RunAgentThread")) {
         enable(jvmti, JVMTI_EVENT_GARBAGE_COLLECTION_START);
         enable(jvmti, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH);
     }
 }
 
-static void JNICALL on_death(jvmtiEnv *own, JNIEnv *jni) {
+static void JNICALL
+on_death(jvmtiEnv *own, JNIEnv *jni)
+{
     (*jvmti)->RawMonitorEnter(jvmti, monitor);
     ended = true;
     (*jvmti)->RawMonitorNotifyAll(jvmti, monitor);
@@ -89,7 +99,9 @@ static void JNICALL on_death(jvmtiEnv *own, JNIEnv *jni) {
     (*jvmti)->RawMonitorExit(jvmti, monitor);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     const jvmtiCapabilities wanted = {.can_generate_garbage_collection_events = 1};
     const jvmtiEventCallbacks callbacks = {.VMInit = on_init,
                                            .VMDeath = on_death,

@@ -8,19 +8,50 @@
 #include "agent.h"
 
 static const char *const names[] = {
-    "tag_objects", "generate_field_modification_events", "generate_field_access_events", "get_bytecodes",
-    "get_synthetic_attribute", "get_owned_monitor_info", "get_current_contended_monitor", "get_monitor_info",
-    "pop_frame", "redefine_classes", "signal_thread", "get_source_file_name", "get_line_numbers",
-    "get_source_debug_extension", "access_local_variables", "maintain_original_method_order",
-    "generate_single_step_events", "generate_exception_events", "generate_frame_pop_events",
-    "generate_breakpoint_events", "suspend", "redefine_any_class", "get_current_thread_cpu_time",
-    "get_thread_cpu_time", "generate_method_entry_events", "generate_method_exit_events",
-    "generate_all_class_hook_events", "generate_compiled_method_load_events", "generate_monitor_events",
-    "generate_vm_object_alloc_events", "generate_native_method_bind_events", "generate_garbage_collection_events",
-    "generate_object_free_events", "force_early_return", "get_owned_monitor_stack_depth_info", "get_constant_pool",
-    "set_native_method_prefix", "retransform_classes", "retransform_any_class",
-    "generate_resource_exhaustion_heap_events", "generate_resource_exhaustion_threads_events",
-    "generate_early_vmstart", "generate_early_class_hook_events", "generate_sampled_object_alloc_events",
+    "tag_objects",
+    "generate_field_modification_events",
+    "generate_field_access_events",
+    "get_bytecodes",
+    "get_synthetic_attribute",
+    "get_owned_monitor_info",
+    "get_current_contended_monitor",
+    "get_monitor_info",
+    "pop_frame",
+    "redefine_classes",
+    "signal_thread",
+    "get_source_file_name",
+    "get_line_numbers",
+    "get_source_debug_extension",
+    "access_local_variables",
+    "maintain_original_method_order",
+    "generate_single_step_events",
+    "generate_exception_events",
+    "generate_frame_pop_events",
+    "generate_breakpoint_events",
+    "suspend",
+    "redefine_any_class",
+    "get_current_thread_cpu_time",
+    "get_thread_cpu_time",
+    "generate_method_entry_events",
+    "generate_method_exit_events",
+    "generate_all_class_hook_events",
+    "generate_compiled_method_load_events",
+    "generate_monitor_events",
+    "generate_vm_object_alloc_events",
+    "generate_native_method_bind_events",
+    "generate_garbage_collection_events",
+    "generate_object_free_events",
+    "force_early_return",
+    "get_owned_monitor_stack_depth_info",
+    "get_constant_pool",
+    "set_native_method_prefix",
+    "retransform_classes",
+    "retransform_any_class",
+    "generate_resource_exhaustion_heap_events",
+    "generate_resource_exhaustion_threads_events",
+    "generate_early_vmstart",
+    "generate_early_class_hook_events",
+    "generate_sampled_object_alloc_events",
 };
 
 enum { NAMES = sizeof names / sizeof *names };
@@ -30,18 +61,24 @@ static jvmtiEnv *first, *second;
 static char asked[TEXT];
 
 // The structure's fields are single bits, in the order of `names`, the lowest of a byte first.
-static bool has(const jvmtiCapabilities *capabilities, int bit) {
+static bool
+has(const jvmtiCapabilities *capabilities, int bit)
+{
     return ((const unsigned char *)capabilities)[bit / 8] >> bit % 8 & 1;
 }
 
-static bool can_be_had(jvmtiEnv *jvmti, int bit) {
+static bool
+can_be_had(jvmtiEnv *jvmti, int bit)
+{
     jvmtiCapabilities potential = {0};
 
     return ok(jvmti, (*jvmti)->GetPotentialCapabilities(jvmti, &potential), "GetPotentialCapabilities") &&
            has(&potential, bit);
 }
 
-static void report_capabilities(void) {
+static void
+report_capabilities(void)
+{
     char error[TEXT];
 
     for (int bit = 0; bit < NAMES; bit++) {
@@ -58,7 +95,9 @@ static void report_capabilities(void) {
     }
 }
 
-static void report_phase(const char *where) {
+static void
+report_phase(const char *where)
+{
     jvmtiPhase phase;
     jvmtiCapabilities none = {0};
     jrawMonitorID monitor = NULL;
@@ -84,11 +123,15 @@ static void report_phase(const char *where) {
     }
 }
 
-static void JNICALL on_start(jvmtiEnv *jvmti, JNIEnv *jni) {
+static void JNICALL
+on_start(jvmtiEnv *jvmti, JNIEnv *jni)
+{
     report_phase("VMStart");
 }
 
-static void JNICALL on_init(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
+static void JNICALL
+on_init(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
+{
     jvmtiCapabilities held = {0};
 
     report_phase("VMInit");
@@ -102,11 +145,15 @@ static void JNICALL on_init(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread) {
     }
 }
 
-static void JNICALL on_death(jvmtiEnv *jvmti, JNIEnv *jni) {
+static void JNICALL
+on_death(jvmtiEnv *jvmti, JNIEnv *jni)
+{
     report_phase("VMDeath");
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *java_vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *java_vm, char *options, void *reserved)
+{
     const jvmtiCapabilities none = {0};
     const jvmtiEventCallbacks callbacks = {.VMStart = on_start, .VMInit = on_init, .VMDeath = on_death};
 
@@ -125,6 +172,8 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *java_vm, char *options, void *reserv
                : JNI_ERR;
 }
 
-JNIEXPORT void JNICALL Agent_OnUnload(JavaVM *java_vm) {
+JNIEXPORT void JNICALL
+Agent_OnUnload(JavaVM *java_vm)
+{
     report_phase("OnUnload");
 }

@@ -18,7 +18,9 @@ static bool seated;   // pong is there
 static int playing = 2;
 static int strokes[2];
 
-static void play(int player) {
+static void
+play(int player)
+{
     (*jvmti)->RawMonitorEnter(jvmti, table);
     for (int round = 0; round < rounds; round++) {
         while (turn != player) {
@@ -33,7 +35,9 @@ static void play(int player) {
     (*jvmti)->RawMonitorExit(jvmti, table);
 }
 
-static void introduce(JNIEnv *jni) {
+static void
+introduce(JNIEnv *jni)
+{
     jvmtiThreadInfo info;
 
     if (ok(jvmti, (*jvmti)->GetThreadInfo(jvmti, NULL, &info), "GetThreadInfo")) {
@@ -42,7 +46,9 @@ static void introduce(JNIEnv *jni) {
     }
 }
 
-static void JNICALL ping(jvmtiEnv *own, JNIEnv *jni, void *argument) {
+static void JNICALL
+ping(jvmtiEnv *own, JNIEnv *jni, void *argument)
+{
     introduce(jni);
     (*jvmti)->RawMonitorEnter(jvmti, table);
     turn = 0; // the game begins
@@ -50,7 +56,9 @@ static void JNICALL ping(jvmtiEnv *own, JNIEnv *jni, void *argument) {
     play(0);
 }
 
-static void *pong(void *argument) {
+static void *
+pong(void *argument)
+{
     JavaVMAttachArgs arguments = {.version = JNI_VERSION_1_2, .name = "pong"};
     JNIEnv *jni = NULL;
     void *none = NULL;
@@ -73,7 +81,9 @@ static void *pong(void *argument) {
 }
 
 // A java.lang.Thread that RunAgentThread can start.
-static jthread new_thread(JNIEnv *jni, const char *name) {
+static jthread
+new_thread(JNIEnv *jni, const char *name)
+{
     jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
     jmethodID init = class == NULL ? NULL : (*jni)->GetMethodID(jni, class, "<init>", "(Ljava/lang/String;)V");
     jstring text = init == NULL ? NULL : (*jni)->NewStringUTF(jni, name);
@@ -81,7 +91,9 @@ static jthread new_thread(JNIEnv *jni, const char *name) {
     return text == NULL ? NULL : (*jni)->NewObject(jni, class, init, text);
 }
 
-static void JNICALL on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread) {
+static void JNICALL
+on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread)
+{
     char first[TEXT], second[TEXT];
     pthread_t attached;
 
@@ -89,8 +101,7 @@ static void JNICALL on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread) {
         error_name(jvmti, (*jvmti)->RawMonitorNotify(jvmti, table), second));
     (*jvmti)->RawMonitorEnter(jvmti, table);
     (*jvmti)->RawMonitorEnter(jvmti, table);
-    say("its owner, twice: wait %s, exit %s",
-        error_name(jvmti, (*jvmti)->RawMonitorWait(jvmti, table, 10), first),
+    say("its owner, twice: wait %s, exit %s", error_name(jvmti, (*jvmti)->RawMonitorWait(jvmti, table, 10), first),
         error_name(jvmti, (*jvmti)->RawMonitorExit(jvmti, table), second));
     (*jvmti)->RawMonitorExit(jvmti, table);
 
@@ -114,7 +125,9 @@ static void JNICALL on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread) {
     say("ping %d, pong %d", strokes[0], strokes[1]);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *java_vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *java_vm, char *options, void *reserved)
+{
     const jvmtiCapabilities none = {0};
     const jvmtiEventCallbacks callbacks = {.VMInit = on_init};
     char text[TEXT];

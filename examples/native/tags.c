@@ -16,7 +16,9 @@ static jlong last_tag;
 static atomic_long freed;
 static jrawMonitorID busy;
 
-static jint JNICALL give_tag(jlong class_tag, jlong size, jlong *tag, jint length, void *user_data) {
+static jint JNICALL
+give_tag(jlong class_tag, jlong size, jlong *tag, jint length, void *user_data)
+{
     if (*tag == 0) {
         *tag = ++last_tag;
         ++*(int *)user_data;
@@ -24,15 +26,18 @@ static jint JNICALL give_tag(jlong class_tag, jlong size, jlong *tag, jint lengt
     return JVMTI_VISIT_OBJECTS;
 }
 
-static jint JNICALL count_tagged(jlong class_tag, jlong size, jlong *tag, jint length, void *user_data) {
+static jint JNICALL
+count_tagged(jlong class_tag, jlong size, jlong *tag, jint length, void *user_data)
+{
     ++*(int *)user_data;
     return JVMTI_VISIT_OBJECTS;
 }
 
 // Each object is come to by each reference to it, but counted once: its tag is negative from then on.
-static jint JNICALL count_reached(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info, jlong class_tag,
-                                  jlong referrer_class_tag, jlong size, jlong *tag, jlong *referrer_tag, jint length,
-                                  void *user_data) {
+static jint JNICALL
+count_reached(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info, jlong class_tag,
+              jlong referrer_class_tag, jlong size, jlong *tag, jlong *referrer_tag, jint length, void *user_data)
+{
     if (*tag > 0) {
         *tag = -*tag;
         ++*(int *)user_data;
@@ -40,12 +45,16 @@ static jint JNICALL count_reached(jvmtiHeapReferenceKind kind, const jvmtiHeapRe
     return JVMTI_VISIT_OBJECTS;
 }
 
-static jint JNICALL restore_tag(jlong class_tag, jlong size, jlong *tag, jint length, void *user_data) {
+static jint JNICALL
+restore_tag(jlong class_tag, jlong size, jlong *tag, jint length, void *user_data)
+{
     *tag = *tag < 0 ? -*tag : *tag;
     return JVMTI_VISIT_OBJECTS;
 }
 
-static void look(jvmtiEnv *jvmti, JNIEnv *jni) {
+static void
+look(jvmtiEnv *jvmti, JNIEnv *jni)
+{
     const jvmtiHeapCallbacks give = {.heap_iteration_callback = give_tag},
                              count = {.heap_iteration_callback = count_tagged},
                              reach = {.heap_reference_callback = count_reached},
@@ -75,7 +84,9 @@ static void look(jvmtiEnv *jvmti, JNIEnv *jni) {
     say("%s: %d new, %d tagged, %d reached, %d by their tags", class_wanted, given, tagged, reached, (int)found);
 }
 
-static void JNICALL on_method_entry(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method) {
+static void JNICALL
+on_method_entry(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method)
+{
     if (method == stop) {
         (*jvmti)->RawMonitorEnter(jvmti, busy); // the tags are those of one look at a time
         look(jvmti, jni);
@@ -83,11 +94,15 @@ static void JNICALL on_method_entry(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread
     }
 }
 
-static void JNICALL on_object_free(jvmtiEnv *jvmti, jlong tag) {
+static void JNICALL
+on_object_free(jvmtiEnv *jvmti, jlong tag)
+{
     freed++; // here no function is allowed that looks at objects
 }
 
-static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass prepared) {
+static void JNICALL
+on_class_prepare(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass prepared)
+{
     jmethodID *methods = NULL;
     jint count = 0;
     char name[TEXT];
@@ -106,7 +121,9 @@ static void JNICALL on_class_prepare(jvmtiEnv *jvmti, JNIEnv *jni, jthread threa
     enable(jvmti, JVMTI_EVENT_METHOD_ENTRY);
 }
 
-static void JNICALL on_death(jvmtiEnv *jvmti, JNIEnv *jni) {
+static void JNICALL
+on_death(jvmtiEnv *jvmti, JNIEnv *jni)
+{
     (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_METHOD_ENTRY, NULL);
     ok(jvmti, (*jvmti)->ForceGarbageCollection(jvmti), "ForceGarbageCollection");
     // A JVM tells of what it has freed on a thread of its own; disabling the event waits for that.
@@ -114,7 +131,9 @@ static void JNICALL on_death(jvmtiEnv *jvmti, JNIEnv *jni) {
     say("%s: %ld of %ld freed", class_wanted, (long)freed, (long)last_tag);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     const jvmtiCapabilities wanted = {
         .can_tag_objects = 1, .can_generate_object_free_events = 1, .can_generate_method_entry_events = 1};
     const jvmtiEventCallbacks callbacks = {.ClassPrepare = on_class_prepare,

@@ -73,9 +73,27 @@ is_big(const Bytes *region)
 static int64_t
 edge(int64_t size)
 {
-    const int64_t edges[] = {0,         1,         -1,        4,        8,           16,        20,
-                             24,        32,        40,        INT32_MAX, INT32_MIN,  size,      size - 4,
-                             size - 8,  size - 20, size - 32, size + 4, INT32_MAX - 3, -size,   INT32_MIN + 20};
+    const int64_t edges[] = {0,
+                             1,
+                             -1,
+                             4,
+                             8,
+                             16,
+                             20,
+                             24,
+                             32,
+                             40,
+                             INT32_MAX,
+                             INT32_MIN,
+                             size,
+                             size - 4,
+                             size - 8,
+                             size - 20,
+                             size - 32,
+                             size + 4,
+                             INT32_MAX - 3,
+                             -size,
+                             INT32_MIN + 20};
     int64_t value = edges[below(sizeof edges / sizeof *edges)];
     return below(3) == 0 ? value + below(9) - 4 : below(4) == 0 ? below(2 * size + 1) - size / 2 : value;
 }
@@ -170,8 +188,7 @@ mutate(Bytes *region)
     case 7: /* the first entry's place, or the byte order */
         if (below(2) == 0) {
             put32(region, 24, below(2) == 0 ? some_entry(region) : edge(size), big);
-        }
-        else if (size > 4) {
+        } else if (size > 4) {
             region->data[4] ^= 1;
         }
         break;
@@ -180,8 +197,7 @@ mutate(Bytes *region)
         length = below(size - at < 256 ? size - at : 256);
         if (below(2) == 0) {
             memset(region->data + at, 'x', (size_t)length);
-        }
-        else { /* half a surrogate */
+        } else { /* half a surrogate */
             for (int64_t i = 0; i < length; i++) {
                 region->data[at + i] = (unsigned char)"\xed\xa0\x80"[below(3)];
             }

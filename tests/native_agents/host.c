@@ -2,6 +2,8 @@
 
 #include <Python.h>
 
-int main(int count, char **words) {
+int
+main(int count, char **words)
+{
     return Py_BytesMain(count, words);
 }

@@ -8,7 +8,9 @@ static jclass Object, String, Basket, Crate;
 static jobject basket, crate;
 
 /* How an object shows itself, in a buffer of its own for each call in a line. */
-static const char *shown(jobject thing) {
+static const char *
+shown(jobject thing)
+{
     static char lines[4][200];
     static int next;
     char *line = lines[next++ % 4];
@@ -24,7 +26,9 @@ static const char *shown(jobject thing) {
     return line;
 }
 
-static void classes(void) {
+static void
+classes(void)
+{
     jclass line = E->FindClass(env, "shop/Basket$Line");
     SAY("found", Object != NULL, String != NULL, Basket != NULL, line != NULL);
     SAY("not found", E->FindClass(env, "shop/Nothing") == NULL, CLEAR(), E->FindClass(env, "no/such/Thing") == NULL,
@@ -43,12 +47,14 @@ static void classes(void) {
     SAY("virtual", E->GetVersion(env) >= 0x000a0000);
 }
 
-static void objects(void) {
+static void
+objects(void)
+{
     jmethodID plain = E->GetMethodID(env, Basket, "<init>", "()V");
     jmethodID named = E->GetMethodID(env, Basket, "<init>", "(Ljava/lang/String;I)V");
     jvalue values[2] = {{.l = E->NewStringUTF(env, "apples")}, {.i = 3}};
-    say("new %s %s %s", shown(E->NewObject(env, Basket, plain)), shown(E->NewObject(env, Basket, named, values[0].l, 4)),
-        shown(E->NewObjectA(env, Basket, named, values)));
+    say("new %s %s %s", shown(E->NewObject(env, Basket, plain)),
+        shown(E->NewObject(env, Basket, named, values[0].l, 4)), shown(E->NewObjectA(env, Basket, named, values)));
     SAY("none", E->GetMethodID(env, Basket, "<init>", "(IIIIIII)V") == NULL, CLEAR());
     jobject raw = E->AllocObject(env, Basket);
     E->CallNonvirtualVoidMethod(env, raw, Basket, named, values[0].l, 5);
@@ -56,7 +62,9 @@ static void objects(void) {
     SAY("interface", E->AllocObject(env, E->FindClass(env, "shop/Able")) == NULL, CLEAR());
 }
 
-static jobject made(jmethodID method, ...) {
+static jobject
+made(jmethodID method, ...)
+{
     va_list list;
     va_start(list, method);
     jobject found = E->NewObjectV(env, Basket, method, list);
@@ -64,7 +72,9 @@ static jobject made(jmethodID method, ...) {
     return found;
 }
 
-static void methods(void) {
+static void
+methods(void)
+{
     jmethodID named = E->GetMethodID(env, Basket, "<init>", "(Ljava/lang/String;I)V");
     jmethodID total = E->GetMethodID(env, Basket, "total", "()I"), again = E->GetMethodID(env, Basket, "total", "()I");
     say("list %s", shown(made(named, E->NewStringUTF(env, "pears"), 6)));
@@ -80,9 +90,9 @@ static void methods(void) {
     say("virtual %s %s %s", shown(E->CallObjectMethod(env, basket, name)), shown(E->CallObjectMethod(env, crate, name)),
         shown(E->CallNonvirtualObjectMethod(env, crate, Basket, name)));
     jmethodID mixed = E->GetStaticMethodID(env, Basket, "mixed", "(ZBCSIJFDLjava/lang/String;DDDDDDJJJF)D");
-    double sum = E->CallStaticDoubleMethod(env, Basket, mixed, JNI_TRUE, -2, 'c', -300, 70000, 1LL << 40, 1.5f, 2.25,
-                                           E->NewStringUTF(env, "four"), 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7LL, 8LL, 9LL,
-                                           0.5f);
+    double sum =
+        E->CallStaticDoubleMethod(env, Basket, mixed, JNI_TRUE, -2, 'c', -300, 70000, 1LL << 40, 1.5f, 2.25,
+                                  E->NewStringUTF(env, "four"), 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7LL, 8LL, 9LL, 0.5f);
     say("mixed %.3f", sum);
     jmethodID fail = E->GetMethodID(env, Basket, "fail", "(Ljava/lang/String;)I");
     int zero = E->CallIntMethod(env, basket, fail, E->NewStringUTF(env, "rotten"));
@@ -95,7 +105,9 @@ static void methods(void) {
     SAY("reflected", reflected != NULL, E->CallIntMethod(env, basket, E->FromReflectedMethod(env, reflected)));
 }
 
-static void fields(void) {
+static void
+fields(void)
+{
     jfieldID count = E->GetFieldID(env, Basket, "count", "I"), all = E->GetStaticFieldID(env, Basket, "all", "I");
     SAY("fields", count != NULL, all != NULL, count == E->GetFieldID(env, Basket, "count", "I"),
         E->GetFieldID(env, Basket, "nothing", "I") == NULL, CLEAR(),
@@ -107,7 +119,9 @@ static void fields(void) {
     SAY("reflected", reflected != NULL, E->FromReflectedField(env, reflected) == count);
 }
 
-static void show_units(const char *name, const jchar *units, int count) {
+static void
+show_units(const char *name, const jchar *units, int count)
+{
     char line[200] = "";
     for (int i = 0; i < count; i++) {
         snprintf(line + strlen(line), sizeof line - strlen(line), " %04x", units[i]);
@@ -115,7 +129,9 @@ static void show_units(const char *name, const jchar *units, int count) {
     say("%s:%s", name, line);
 }
 
-static void strings(void) {
+static void
+strings(void)
+{
     static const jchar units[] = {'a', 0, 0xe9, 0x20ac, 0xd83d, 0xde00, 0xdc00, 'z'};
     jstring text = E->NewString(env, units, 8), empty = E->NewString(env, units, 0);
     jboolean copy = 7;
@@ -152,11 +168,14 @@ static void strings(void) {
     SAY("outside", first, second, CLEAR());
 }
 
-static void arrays(void) {
+static void
+arrays(void)
+{
     jobjectArray things = E->NewObjectArray(env, 3, Object, basket);
     E->SetObjectArrayElement(env, things, 1, NULL);
     E->SetObjectArrayElement(env, things, 2, crate);
-    SAY("objects", E->GetArrayLength(env, things), E->IsSameObject(env, E->GetObjectArrayElement(env, things, 0), basket),
+    SAY("objects", E->GetArrayLength(env, things),
+        E->IsSameObject(env, E->GetObjectArrayElement(env, things, 0), basket),
         E->GetObjectArrayElement(env, things, 1) == NULL,
         E->IsSameObject(env, E->GetObjectArrayElement(env, things, 2), crate));
     SAY("outside", E->GetObjectArrayElement(env, things, 3) == NULL, CLEAR(),
@@ -176,7 +195,9 @@ static void arrays(void) {
     E->ReleaseByteArrayElements(env, none, nothing, 0);
 }
 
-static void references(void) {
+static void
+references(void)
+{
     jobject local = E->NewLocalRef(env, basket), global = E->NewGlobalRef(env, basket);
     jweak weak = E->NewWeakGlobalRef(env, basket);
     SAY("kinds", E->GetObjectRefType(env, local), E->GetObjectRefType(env, global), E->GetObjectRefType(env, weak),
@@ -203,7 +224,9 @@ static void references(void) {
     E->PushLocalFrame(env, 10); /* left open */
 }
 
-static void errors(void) {
+static void
+errors(void)
+{
     jclass illegal = E->FindClass(env, "java/lang/IllegalArgumentException");
     SAY("none", E->ExceptionCheck(env), E->ExceptionOccurred(env) == NULL);
     SAY("new", E->ThrowNew(env, illegal, "so \xc3\xa9"), E->ExceptionCheck(env));
@@ -222,7 +245,9 @@ static void errors(void) {
     E->ExceptionDescribe(env); /* nothing */
 }
 
-static void *enters(void *word) {
+static void *
+enters(void *word)
+{
     JNIEnv *own;
     (*vm)->AttachCurrentThread(vm, (void **)&own, NULL);
     jobject lock = word;
@@ -233,7 +258,9 @@ static void *enters(void *word) {
     return NULL;
 }
 
-static void monitors(void) {
+static void
+monitors(void)
+{
     jobject lock = E->NewGlobalRef(env, E->AllocObject(env, Object));
     SAY("enter", E->MonitorEnter(env, lock), E->MonitorEnter(env, lock), E->MonitorExit(env, lock));
     pthread_t other = spawn(enters, lock);
@@ -246,7 +273,9 @@ static void monitors(void) {
     E->DeleteGlobalRef(env, lock);
 }
 
-static void buffers(void) {
+static void
+buffers(void)
+{
     static char memory[16] = "direct";
     jobject buffer = E->NewDirectByteBuffer(env, memory, 16);
     SAY("buffer", E->GetDirectBufferAddress(env, buffer) == memory, E->GetDirectBufferCapacity(env, buffer));
@@ -259,7 +288,9 @@ static void buffers(void) {
 }
 
 /* What agents look for. */
-static void java(void) {
+static void
+java(void)
+{
     jclass thread = E->FindClass(env, "java/lang/Thread"), integer = E->FindClass(env, "java/lang/Integer");
     jclass group = E->FindClass(env, "java/lang/ThreadGroup"), system = E->FindClass(env, "java/lang/System");
     jmethodID init = E->GetMethodID(env, thread, "<init>", "(Ljava/lang/ThreadGroup;Ljava/lang/String;)V");
@@ -271,15 +302,18 @@ static void java(void) {
         E->CallBooleanMethod(env, made, E->GetMethodID(env, thread, "isAlive", "()Z")));
     jmethodID current = E->GetStaticMethodID(env, thread, "currentThread", "()Ljava/lang/Thread;");
     jobject own = E->CallStaticObjectMethod(env, thread, current);
-    SAY("own", E->IsInstanceOf(env, own, thread), E->CallBooleanMethod(env, own, E->GetMethodID(env, thread, "isAlive", "()Z")));
+    SAY("own", E->IsInstanceOf(env, own, thread),
+        E->CallBooleanMethod(env, own, E->GetMethodID(env, thread, "isAlive", "()Z")));
     jmethodID of = E->GetStaticMethodID(env, integer, "valueOf", "(I)Ljava/lang/Integer;");
     jobject box = E->CallStaticObjectMethod(env, integer, of, -12345);
     say("box %s", shown(box));
     SAY("unboxed", E->CallIntMethod(env, box, E->GetMethodID(env, integer, "intValue", "()I")),
         E->CallIntMethod(env, box, E->GetMethodID(env, Object, "hashCode", "()I")) != 0);
     jclass real = E->FindClass(env, "java/lang/Double"), truth = E->FindClass(env, "java/lang/Boolean");
-    jobject half = E->CallStaticObjectMethod(env, real, E->GetStaticMethodID(env, real, "valueOf", "(D)Ljava/lang/Double;"), 2.75);
-    jobject yes = E->CallStaticObjectMethod(env, truth, E->GetStaticMethodID(env, truth, "valueOf", "(Z)Ljava/lang/Boolean;"), JNI_TRUE);
+    jobject half =
+        E->CallStaticObjectMethod(env, real, E->GetStaticMethodID(env, real, "valueOf", "(D)Ljava/lang/Double;"), 2.75);
+    jobject yes = E->CallStaticObjectMethod(
+        env, truth, E->GetStaticMethodID(env, truth, "valueOf", "(Z)Ljava/lang/Boolean;"), JNI_TRUE);
     SAY("boxes", E->CallIntMethod(env, half, E->GetMethodID(env, real, "intValue", "()I")),
         E->CallBooleanMethod(env, yes, E->GetMethodID(env, truth, "booleanValue", "()Z")));
     jmethodID get = E->GetStaticMethodID(env, system, "getProperty", "(Ljava/lang/String;)Ljava/lang/String;");
@@ -289,10 +323,22 @@ static void java(void) {
     say("names %s %s", shown(E->CallObjectMethod(env, Basket, class_name)),
         shown(E->CallObjectMethod(env, E->FindClass(env, "shop/Basket$Line"), class_name)));
     static const char *const known[] = {
-        "java/lang/ClassLoader", "java/lang/Throwable", "java/lang/Exception", "java/lang/RuntimeException",
-        "java/lang/Error", "java/lang/OutOfMemoryError", "java/lang/NullPointerException", "java/lang/InternalError",
-        "java/lang/Runtime", "java/util/Properties", "java/lang/Character", "java/lang/Long", "java/lang/Float",
-        "java/lang/Byte", "java/lang/Short", "jdk/internal/vm/VMSupport",
+        "java/lang/ClassLoader",
+        "java/lang/Throwable",
+        "java/lang/Exception",
+        "java/lang/RuntimeException",
+        "java/lang/Error",
+        "java/lang/OutOfMemoryError",
+        "java/lang/NullPointerException",
+        "java/lang/InternalError",
+        "java/lang/Runtime",
+        "java/util/Properties",
+        "java/lang/Character",
+        "java/lang/Long",
+        "java/lang/Float",
+        "java/lang/Byte",
+        "java/lang/Short",
+        "jdk/internal/vm/VMSupport",
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (E->FindClass(env, known[i]) == NULL) {
@@ -304,7 +350,8 @@ static void java(void) {
         E->GetMethodID(env, thread, "resume", "()V") != NULL);
     jclass properties = E->FindClass(env, "java/util/Properties");
     jobject table = E->NewObject(env, properties, E->GetMethodID(env, properties, "<init>", "()V"));
-    jmethodID set = E->GetMethodID(env, properties, "setProperty", "(Ljava/lang/String;Ljava/lang/String;)Ljava/lang/Object;");
+    jmethodID set =
+        E->GetMethodID(env, properties, "setProperty", "(Ljava/lang/String;Ljava/lang/String;)Ljava/lang/Object;");
     jmethodID look = E->GetMethodID(env, properties, "getProperty", "(Ljava/lang/String;)Ljava/lang/String;");
     jstring key = E->NewStringUTF(env, "key");
     SAY("properties", E->CallObjectMethod(env, table, set, key, E->NewStringUTF(env, "value")) == NULL);
@@ -313,7 +360,9 @@ static void java(void) {
 
 static void families(void);
 
-static void JNICALL init(jvmtiEnv *given UNUSED, JNIEnv *own, jthread thread UNUSED) {
+static void JNICALL
+init(jvmtiEnv *given UNUSED, JNIEnv *own, jthread thread UNUSED)
+{
     env = own;
     Object = E->FindClass(env, "java/lang/Object");
     String = E->FindClass(env, "java/lang/String");
@@ -336,7 +385,9 @@ static void JNICALL init(jvmtiEnv *given UNUSED, JNIEnv *own, jthread thread UNU
     SAY("end", E->ExceptionCheck(env));
 }
 
-static int begin(char *options UNUSED) {
+static int
+begin(char *options UNUSED)
+{
     jvmtiEventCallbacks callbacks = {.VMInit = init};
     (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
     enable(JVMTI_EVENT_VM_INIT);

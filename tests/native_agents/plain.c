@@ -14,20 +14,26 @@
 #define WORD(name) #name
 #define SAID(name) WORD(name)
 
-static jint say(const char *name, const char *options) {
+static jint
+say(const char *name, const char *options)
+{
     printf("%s %s\n", name, options == NULL ? "(no options)" : options);
     fflush(stdout);
     return options == NULL ? JNI_OK : atoi(options);
 }
 
 #ifndef NO_LOAD
-JNIEXPORT jint JNICALL NAMED(Agent_OnLoad, SUFFIX)(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+NAMED(Agent_OnLoad, SUFFIX)(JavaVM *vm, char *options, void *reserved)
+{
     return say(SAID(NAMED(Agent_OnLoad, SUFFIX)), options);
 }
 #endif
 
 #ifndef NO_ATTACH
-JNIEXPORT jint JNICALL NAMED(Agent_OnAttach, SUFFIX)(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+NAMED(Agent_OnAttach, SUFFIX)(JavaVM *vm, char *options, void *reserved)
+{
     jvmtiEnv *jvmti = NULL;
 
     // It is called on a thread that is attached, in LIVE: an environment can be made, and its thread asked for.
@@ -42,6 +48,8 @@ JNIEXPORT jint JNICALL NAMED(Agent_OnAttach, SUFFIX)(JavaVM *vm, char *options, 
 }
 #endif
 
-JNIEXPORT void JNICALL NAMED(Agent_OnUnload, SUFFIX)(JavaVM *vm) {
+JNIEXPORT void JNICALL
+NAMED(Agent_OnUnload, SUFFIX)(JavaVM *vm)
+{
     say(SAID(NAMED(Agent_OnUnload, SUFFIX)), NULL);
 }

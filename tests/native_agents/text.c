@@ -4,7 +4,9 @@
 
 static JNIEnv *env;
 
-static void units(const char *name, const jchar *found, int count) {
+static void
+units(const char *name, const jchar *found, int count)
+{
     char line[1000] = "";
     uint32_t sum = 0;
     for (int i = 0; i < count; i++) {
@@ -16,7 +18,9 @@ static void units(const char *name, const jchar *found, int count) {
     say("  %s %d %08x:%s", name, count, sum, line);
 }
 
-static void bytes(const char *name, const char *found) {
+static void
+bytes(const char *name, const char *found)
+{
     jchar wide[100000];
     int count = strlen(found);
     for (int i = 0; i < count; i++) {
@@ -25,14 +29,18 @@ static void bytes(const char *name, const char *found) {
     units(name, wide, count);
 }
 
-static int cleared(void) {
+static int
+cleared(void)
+{
     int pending = E->ExceptionCheck(env);
     E->ExceptionClear(env);
     return pending;
 }
 
 /* All that can be asked of a string. */
-static void show(jstring text) {
+static void
+show(jstring text)
+{
     static jchar wide[40000];
     static char narrow[120000];
     jboolean copy = 9;
@@ -51,8 +59,9 @@ static void show(jstring text) {
     jclass object = E->FindClass(env, "java/lang/Object");
     jmethodID equals = E->GetMethodID(env, object, "equals", "(Ljava/lang/Object;)Z");
     SAY("  back", E->CallBooleanMethod(env, text, equals, back), copy);
-    int places[][2] = {{0, length}, {0, 0}, {length, 0}, {0, 1}, {1, 1}, {1, 2}, {length - 1, 1}, {-1, 1}, {0, -1},
-                       {0, length + 1}, {length + 1, 0}, {2147483647, 2147483647}};
+    int places[][2] = {{0, length}, {0, 0},          {length, 0},     {0, 1},
+                       {1, 1},      {1, 2},          {length - 1, 1}, {-1, 1},
+                       {0, -1},     {0, length + 1}, {length + 1, 0}, {2147483647, 2147483647}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         memset(wide, 0x55, sizeof wide);
         memset(narrow, 0x55, sizeof narrow);
@@ -71,7 +80,9 @@ static void show(jstring text) {
     }
 }
 
-static void strings(void) {
+static void
+strings(void)
+{
     static const struct {
         const char *name;
         jchar units[8];
@@ -104,7 +115,9 @@ static void strings(void) {
     show(E->NewString(env, many, 30000));
 }
 
-static void texts(void) {
+static void
+texts(void)
+{
     static const char *const given[] = {
         "",
         "plain",
@@ -113,25 +126,26 @@ static void texts(void) {
         "\xed\xa0\xbd\xed\xb8\x80",
         "\xed\xa0\xbd",
         "\xed\xb8\x80\xed\xa0\xbd",
-        "\xf0\x9f\x98\x80",         /* as UTF-8 has it */
+        "\xf0\x9f\x98\x80", /* as UTF-8 has it */
         "a\xf0\x9f\x98\x80z",
         "\x80",
         "\x80\x61",
-        "a\xbf\xbf" "b",
+        "a\xbf\xbf"
+        "b",
         "\xc3",
         "a\xc3",
         "\xc3\x28",
         "\xe2\x82",
         "\xe2\x28\xa1",
         "\xe2\x82\x28",
-        "\xc0\xaf",                 /* longer than it needs to be */
+        "\xc0\xaf", /* longer than it needs to be */
         "\xc1\xbf",
         "\xe0\x80\xaf",
         "\xe0\x9f\xbf",
         "\xff\xfe",
         "\xfe\x80\x80",
         "\xf8\x88\x80\x80\x80",
-        "\xe9t\xe9",                /* Latin-1 */
+        "\xe9t\xe9", /* Latin-1 */
         "\xc3\xa9\x80\xc3\xa9",
         "\xef\xbf\xbf\xef\xbf",
     };
@@ -148,7 +162,9 @@ static void texts(void) {
 }
 
 /* What the interface hands over and takes. */
-static void *named(void *name) {
+static void *
+named(void *name)
+{
     JavaVMAttachArgs arguments = {JNI_VERSION_10, name, NULL};
     JNIEnv *own;
     jvmtiThreadInfo info;
@@ -158,7 +174,9 @@ static void *named(void *name) {
     return NULL;
 }
 
-static void names(void) {
+static void
+names(void)
+{
     static const char hard[] = "a\xc0\x80\xc3\xa9\xe2\x82\xac\xed\xa0\xbd\xed\xb8\x80\xed\xa0\x80z";
     char *value = "?";
     SAY("property", (*ti)->GetSystemProperty(ti, "java.class.path", &value));
@@ -173,16 +191,21 @@ static void names(void) {
     SAY("exception", cleared());
 }
 
-static void JNICALL init(jvmtiEnv *given UNUSED, JNIEnv *own, jthread thread UNUSED) {
+static void JNICALL
+init(jvmtiEnv *given UNUSED, JNIEnv *own, jthread thread UNUSED)
+{
     env = own;
     strings();
     texts();
     names();
 }
 
-static int begin(char *options UNUSED) {
+static int
+begin(char *options UNUSED)
+{
     jvmtiEventCallbacks callbacks = {.VMInit = init};
-    SAY("set", (*ti)->SetSystemProperty(ti, "java.class.path", "a\xc3\xa9\xe2\x82\xac\xed\xa0\xbd\xed\xb8\x80\xed\xa0\x80z"));
+    SAY("set",
+        (*ti)->SetSystemProperty(ti, "java.class.path", "a\xc3\xa9\xe2\x82\xac\xed\xa0\xbd\xed\xb8\x80\xed\xa0\x80z"));
     (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
     enable(JVMTI_EVENT_VM_INIT);
     return 0;

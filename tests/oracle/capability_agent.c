@@ -31,7 +31,9 @@ static FILE *program, *answers;
 static jvmtiEnv *environments[ENVIRONMENTS];
 static int made;
 
-static void run(void) {
+static void
+run(void)
+{
     char step;
     while (fscanf(program, " %c", &step) == 1) {
         Set set = {.words = {~0ULL, ~0ULL}};
@@ -102,17 +104,23 @@ static void run(void) {
     }
 }
 
-static void JNICALL on_start(jvmtiEnv *env, JNIEnv *jni) {
+static void JNICALL
+on_start(jvmtiEnv *env, JNIEnv *jni)
+{
     run();
 }
 
-static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
+static void JNICALL
+on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread)
+{
     run();
     fclose(answers);
     fclose(program);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *java_vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *java_vm, char *options, void *reserved)
+{
     char path[4096];
     jvmtiEventCallbacks callbacks = {.VMStart = on_start, .VMInit = on_init};
     jvmtiEnv *control = NULL;

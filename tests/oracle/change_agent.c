@@ -16,7 +16,9 @@ static int ran, is_ready, has_ended, hooked, replaces;
 static unsigned char *bytes;
 static jint size;
 
-static void say(const char *format, ...) {
+static void
+say(const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
     vfprintf(answers, format, arguments);
@@ -29,7 +31,9 @@ static void say(const char *format, ...) {
 
 // -- threads -------------------------------------------------------------------------------------
 
-static void JNICALL agent_thread(jvmtiEnv *own, JNIEnv *jni, void *argument) {
+static void JNICALL
+agent_thread(jvmtiEnv *own, JNIEnv *jni, void *argument)
+{
     jthread current;
     jvmtiThreadInfo info;
     (*own)->GetCurrentThread(own, &current);
@@ -41,13 +45,17 @@ static void JNICALL agent_thread(jvmtiEnv *own, JNIEnv *jni, void *argument) {
     (*env)->RawMonitorExit(env, monitor);
 }
 
-static jthread new_thread(JNIEnv *jni, const char *name) {
+static jthread
+new_thread(JNIEnv *jni, const char *name)
+{
     jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
     jmethodID made = (*jni)->GetMethodID(jni, class, "<init>", "(Ljava/lang/String;)V");
     return (*jni)->NewObject(jni, class, made, (*jni)->NewStringUTF(jni, name));
 }
 
-static void run_threads(JNIEnv *jni, jthread current) {
+static void
+run_threads(JNIEnv *jni, jthread current)
+{
     jthread first = new_thread(jni, "first"), second = new_thread(jni, "second");
     CALL(RunAgentThread, first, NULL, NULL, 5);
     CALL(RunAgentThread, NULL, agent_thread, &ran, 5);
@@ -66,7 +74,9 @@ static void run_threads(JNIEnv *jni, jthread current) {
     (*env)->RawMonitorExit(env, monitor);
 }
 
-static void stop_thread(JNIEnv *jni) {
+static void
+stop_thread(JNIEnv *jni)
+{
     jint count;
     jthread *all, worker = NULL;
     jvmtiThreadInfo info;
@@ -87,8 +97,10 @@ static void stop_thread(JNIEnv *jni) {
 
 // -- classes -------------------------------------------------------------------------------------
 
-static void JNICALL hook(jvmtiEnv *own, JNIEnv *jni, jclass class, jobject loader, const char *name, jobject domain,
-                         jint given, const unsigned char *data, jint *new_size, unsigned char **new_data) {
+static void JNICALL
+hook(jvmtiEnv *own, JNIEnv *jni, jclass class, jobject loader, const char *name, jobject domain, jint given,
+     const unsigned char *data, jint *new_size, unsigned char **new_data)
+{
     size_t length = name == NULL ? 0 : strlen(name);
     if (class == NULL || length < 7 || strcmp(name + length - 7, "Changed") != 0) {
         return;
@@ -107,7 +119,9 @@ static void JNICALL hook(jvmtiEnv *own, JNIEnv *jni, jclass class, jobject loade
     }
 }
 
-static void change_classes(JNIEnv *jni, jclass class, jmethodID method) {
+static void
+change_classes(JNIEnv *jni, jclass class, jmethodID method)
+{
     jclass object = (*jni)->FindClass(jni, "java/lang/Object"), two[] = {class, object};
     jboolean obsolete = 9;
     CALL(RetransformClasses, 1, &class);
@@ -142,7 +156,9 @@ static void change_classes(JNIEnv *jni, jclass class, jmethodID method) {
 
 // -- modules -------------------------------------------------------------------------------------
 
-static void change_modules(JNIEnv *jni, jclass class) {
+static void
+change_modules(JNIEnv *jni, jclass class)
+{
     jobject own = (*jni)->GetModule(jni, class);
     jobject other = (*jni)->GetModule(jni, (*jni)->FindClass(jni, "java/lang/Object"));
     jclass object = (*jni)->FindClass(jni, "java/lang/Object");
@@ -170,7 +186,9 @@ static void change_modules(JNIEnv *jni, jclass class) {
     CALL(AddModuleProvides, other, object, class);
 }
 
-static void JNICALL on_entry(jvmtiEnv *own, JNIEnv *jni, jthread thread, jmethodID method) {
+static void JNICALL
+on_entry(jvmtiEnv *own, JNIEnv *jni, jthread thread, jmethodID method)
+{
     char *name = "";
     jclass class;
     (*env)->GetMethodName(env, method, &name, NULL, NULL);
@@ -187,17 +205,23 @@ static void JNICALL on_entry(jvmtiEnv *own, JNIEnv *jni, jthread thread, jmethod
     }
 }
 
-static void JNICALL on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread) {
+static void JNICALL
+on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread)
+{
     (*env)->CreateRawMonitor(env, "change", &monitor);
     (*env)->SetEventNotificationMode(env, JVMTI_ENABLE, JVMTI_EVENT_METHOD_ENTRY, NULL);
     (*env)->SetEventNotificationMode(env, JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, NULL);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     char path[4096];
     jvmtiEventCallbacks callbacks = {.VMInit = on_init, .MethodEntry = on_entry, .ClassFileLoadHook = hook};
-    jvmtiCapabilities wanted = {.can_generate_method_entry_events = 1, .can_signal_thread = 1,
-                                .can_redefine_classes = 1, .can_retransform_classes = 1};
+    jvmtiCapabilities wanted = {.can_generate_method_entry_events = 1,
+                                .can_signal_thread = 1,
+                                .can_redefine_classes = 1,
+                                .can_retransform_classes = 1};
     snprintf(path, sizeof path, "%s/answers", options);
     answers = fopen(path, "w");
     if (answers == NULL || (*vm)->GetEnv(vm, (void **)&env, JVMTI_VERSION_11) != JNI_OK ||

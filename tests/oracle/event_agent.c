@@ -10,7 +10,9 @@
 static FILE *answers;
 static jvmtiEnv *environments[2];
 
-static void JNICALL on_init(jvmtiEnv *control, JNIEnv *jni, jthread current) {
+static void JNICALL
+on_init(jvmtiEnv *control, JNIEnv *jni, jthread current)
+{
     jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
     jobject unstarted = (*jni)->NewObject(jni, class, (*jni)->GetMethodID(jni, class, "<init>", "()V"));
     jthread threads[] = {NULL, current, unstarted, class};
@@ -30,7 +32,9 @@ static void JNICALL on_init(jvmtiEnv *control, JNIEnv *jni, jthread current) {
     fclose(answers);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     char path[4096];
     jvmtiEventCallbacks callbacks = {.VMInit = on_init};
     jvmtiCapabilities potential;

@@ -13,14 +13,18 @@ static FILE *program, *answers;
 static jvmtiEnv *environments[3];
 static jobject not_a_thread;
 
-static int call(jvmtiEnv *env, int slot, jobject thread, jint number) {
+static int
+call(jvmtiEnv *env, int slot, jobject thread, jint number)
+{
     switch (slot) {
 #include "calls.inc"
     }
     return -1;
 }
 
-static void run(void) {
+static void
+run(void)
+{
     char line[64];
     while (fgets(line, sizeof line, program) != NULL && line[0] != 'S' && line[0] != 'L') {
         int environment, slot, wrong;
@@ -31,11 +35,15 @@ static void run(void) {
     }
 }
 
-static void JNICALL on_start(jvmtiEnv *env, JNIEnv *jni) {
+static void JNICALL
+on_start(jvmtiEnv *env, JNIEnv *jni)
+{
     run();
 }
 
-static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
+static void JNICALL
+on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread)
+{
     jint count;
     jclass *classes;
     (*env)->GetLoadedClasses(env, &count, &classes);
@@ -45,7 +53,9 @@ static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
     fclose(program);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     char path[4096];
     jvmtiEventCallbacks callbacks = {.VMStart = on_start, .VMInit = on_init};
     jvmtiCapabilities potential;

@@ -11,7 +11,9 @@ static FILE *answers;
 static jvmtiEnv *env;
 static int done;
 
-static void say(const char *format, ...) {
+static void
+say(const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
     vfprintf(answers, format, arguments);
@@ -44,19 +46,25 @@ static jmethodID stop_method, stopped_method, go_method;
 static jfieldID field;
 static jobject object, text, self;
 
-static char *own_name(jmethodID method) {
+static char *
+own_name(jmethodID method)
+{
     char *found = NULL;
     (*env)->GetMethodName(env, method, &found, NULL, NULL);
     return found == NULL ? "?" : found;
 }
 
-static int is_slots(jclass class) {
+static int
+is_slots(jclass class)
+{
     char *found = NULL;
     (*env)->GetClassSignature(env, class, &found, NULL);
     return found != NULL && strlen(found) >= 6 && strcmp(found + strlen(found) - 6, "Slots;") == 0;
 }
 
-static void threads(void) {
+static void
+threads(void)
+{
     jthread *all;
     jvmtiThreadInfo info;
     jthreadGroup *groups;
@@ -166,7 +174,9 @@ static void threads(void) {
     CALL(SetEventNotificationMode, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, worker);
 }
 
-static void classes(void) {
+static void
+classes(void)
+{
     jclass *all;
     jmethodID *methods;
     jfieldID *fields;
@@ -256,7 +266,9 @@ static void classes(void) {
     CALL(RetransformClasses, 0, &slots);
 }
 
-static void methods(void) {
+static void
+methods(void)
+{
     jvmtiLineNumberEntry *lines;
     jlocation start, end;
     jclass class;
@@ -294,7 +306,9 @@ static void methods(void) {
     CALL(SetBreakpoint, stop_method, 1 << 20);
 }
 
-static jint slot_of(jvmtiLocalVariableEntry *table, jint length, const char *wanted) {
+static jint
+slot_of(jvmtiLocalVariableEntry *table, jint length, const char *wanted)
+{
     for (int i = 0; i < length; i++) {
         if (strcmp(table[i].name, wanted) == 0) {
             return table[i].slot;
@@ -303,7 +317,9 @@ static jint slot_of(jvmtiLocalVariableEntry *table, jint length, const char *wan
     return -1;
 }
 
-static void locals(void) {
+static void
+locals(void)
+{
     jvmtiLocalVariableEntry *table;
     jint length;
     jfloat small;
@@ -343,7 +359,9 @@ static void locals(void) {
 static int met, primitives, roots, frames, references, arrays, strings;
 static jlong field_value;
 
-static jint JNICALL on_object(jlong class_tag, jlong size, jlong *tag, jint length, void *data) {
+static jint JNICALL
+on_object(jlong class_tag, jlong size, jlong *tag, jint length, void *data)
+{
     jint phase;
     met += class_tag == 100 && size > 0 && length == -1 && data == &met;
     if (*tag == 0) {
@@ -356,17 +374,20 @@ static jint JNICALL on_object(jlong class_tag, jlong size, jlong *tag, jint leng
     return JVMTI_VISIT_OBJECTS;
 }
 
-static jint JNICALL on_reference(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info, jlong class_tag,
-                                 jlong referrer_class_tag, jlong size, jlong *tag, jlong *referrer_tag, jint length,
-                                 void *data) {
+static jint JNICALL
+on_reference(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info, jlong class_tag, jlong referrer_class_tag,
+             jlong size, jlong *tag, jlong *referrer_tag, jint length, void *data)
+{
     roots += referrer_tag == NULL;
     references += class_tag == 100 && referrer_class_tag == 100 && kind == JVMTI_HEAP_REFERENCE_FIELD && info != NULL;
     frames += kind == JVMTI_HEAP_REFERENCE_STACK_LOCAL && info->stack_local.method == go_method;
     return JVMTI_VISIT_OBJECTS;
 }
 
-static jint JNICALL on_field(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info, jlong class_tag,
-                             jlong *tag, jvalue value, jvmtiPrimitiveType type, void *data) {
+static jint JNICALL
+on_field(jvmtiHeapReferenceKind kind, const jvmtiHeapReferenceInfo *info, jlong class_tag, jlong *tag, jvalue value,
+         jvmtiPrimitiveType type, void *data)
+{
     if (class_tag == 100 && kind == JVMTI_HEAP_REFERENCE_FIELD && type == JVMTI_PRIMITIVE_TYPE_LONG) {
         primitives++;
         field_value = value.j;
@@ -374,51 +395,68 @@ static jint JNICALL on_field(jvmtiHeapReferenceKind kind, const jvmtiHeapReferen
     return JVMTI_VISIT_OBJECTS;
 }
 
-static jint JNICALL on_array(jlong class_tag, jlong size, jlong *tag, jint length, jvmtiPrimitiveType type,
-                             const void *elements, void *data) {
+static jint JNICALL
+on_array(jlong class_tag, jlong size, jlong *tag, jint length, jvmtiPrimitiveType type, const void *elements,
+         void *data)
+{
     if (type == JVMTI_PRIMITIVE_TYPE_BYTE && length == 3 && memcmp(elements, "\1\2\3", 3) == 0) {
         arrays = 1;
     }
     return JVMTI_VISIT_OBJECTS;
 }
 
-static jint JNICALL on_string(jlong class_tag, jlong size, jlong *tag, const jchar *value, jint length, void *data) {
+static jint JNICALL
+on_string(jlong class_tag, jlong size, jlong *tag, const jchar *value, jint length, void *data)
+{
     strings += length == 6 && value[0] == 'a' && value[5] == 't';
     return JVMTI_VISIT_OBJECTS;
 }
 
-static jvmtiIterationControl JNICALL old_object(jlong class_tag, jlong size, jlong *tag, void *data) {
+static jvmtiIterationControl JNICALL
+old_object(jlong class_tag, jlong size, jlong *tag, void *data)
+{
     met += data == &met && size > 0;
     return JVMTI_ITERATION_CONTINUE;
 }
 
-static jvmtiIterationControl JNICALL old_abort(jlong class_tag, jlong size, jlong *tag, void *data) {
+static jvmtiIterationControl JNICALL
+old_abort(jlong class_tag, jlong size, jlong *tag, void *data)
+{
     met++;
     return JVMTI_ITERATION_ABORT;
 }
 
-static jvmtiIterationControl JNICALL old_root(jvmtiHeapRootKind kind, jlong class_tag, jlong size, jlong *tag,
-                                              void *data) {
+static jvmtiIterationControl JNICALL
+old_root(jvmtiHeapRootKind kind, jlong class_tag, jlong size, jlong *tag, void *data)
+{
     roots++;
     return JVMTI_ITERATION_CONTINUE;
 }
 
-static jvmtiIterationControl JNICALL old_stack(jvmtiHeapRootKind kind, jlong class_tag, jlong size, jlong *tag,
-                                               jlong thread_tag, jint depth, jmethodID method, jint slot, void *data) {
+static jvmtiIterationControl JNICALL
+old_stack(jvmtiHeapRootKind kind, jlong class_tag, jlong size, jlong *tag, jlong thread_tag, jint depth,
+          jmethodID method, jint slot, void *data)
+{
     frames += method == go_method && class_tag == 100;
     return JVMTI_ITERATION_CONTINUE;
 }
 
-static jvmtiIterationControl JNICALL old_reference(jvmtiObjectReferenceKind kind, jlong class_tag, jlong size,
-                                                   jlong *tag, jlong referrer_tag, jint index, void *data) {
+static jvmtiIterationControl JNICALL
+old_reference(jvmtiObjectReferenceKind kind, jlong class_tag, jlong size, jlong *tag, jlong referrer_tag, jint index,
+              void *data)
+{
     references += class_tag == 100 && referrer_tag > 1000;
     return JVMTI_ITERATION_CONTINUE;
 }
 
-static void heap(void) {
+static void
+heap(void)
+{
     jvmtiHeapCallbacks objects = {.heap_iteration_callback = on_object};
-    jvmtiHeapCallbacks all = {.heap_reference_callback = on_reference, .primitive_field_callback = on_field,
-                              .array_primitive_value_callback = on_array, .string_primitive_value_callback = on_string};
+    jvmtiHeapCallbacks all = {.heap_reference_callback = on_reference,
+                              .primitive_field_callback = on_field,
+                              .array_primitive_value_callback = on_array,
+                              .string_primitive_value_callback = on_string};
     jobject *found;
     jlong *tags, wanted[] = {1001, 1002, 1003};
 
@@ -434,7 +472,8 @@ static void heap(void) {
     CALL(GetObjectsWithTags, 3, wanted, &count, NULL, NULL);
     GIVES("%d", count);
     CALL(FollowReferences, 0, NULL, self, &all, NULL);
-    GIVES("%d references, %d roots, %d fields of %d, array %d", references, roots, primitives, (int)field_value, arrays);
+    GIVES("%d references, %d roots, %d fields of %d, array %d", references, roots, primitives, (int)field_value,
+          arrays);
     references = roots = 0;
     CALL(FollowReferences, 0, NULL, NULL, &all, NULL);
     GIVES("%d references, roots %d, text %d, frame %d", references, roots > 0, strings > 0, frames > 0);
@@ -464,7 +503,9 @@ static void heap(void) {
 
 // -- the rest ----------------------------------------------------------------------------------
 
-static void general(void) {
+static void
+general(void)
+{
     jvmtiPhase phase;
     jvmtiTimerInfo timer;
     jvmtiJlocationFormat format;
@@ -545,7 +586,9 @@ static void general(void) {
     CALL(AddToSystemClassLoaderSearch, "no/such");
 }
 
-static void monitors(void) {
+static void
+monitors(void)
+{
     jrawMonitorID monitor;
     CALL(CreateRawMonitor, "one", &monitor);
     CALL(RawMonitorExit, monitor);
@@ -563,7 +606,9 @@ static void monitors(void) {
     CALL(DestroyRawMonitor, monitor);
 }
 
-static void JNICALL on_entry(jvmtiEnv *own, JNIEnv *jni, jthread thread, jmethodID method) {
+static void JNICALL
+on_entry(jvmtiEnv *own, JNIEnv *jni, jthread thread, jmethodID method)
+{
     if (done || strcmp(own_name(method), "stopped") != 0) {
         return;
     }
@@ -583,11 +628,15 @@ static void JNICALL on_entry(jvmtiEnv *own, JNIEnv *jni, jthread thread, jmethod
     fclose(answers);
 }
 
-static void JNICALL on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread) {
+static void JNICALL
+on_init(jvmtiEnv *own, JNIEnv *jni, jthread thread)
+{
     (*env)->SetEventNotificationMode(env, JVMTI_ENABLE, JVMTI_EVENT_METHOD_ENTRY, NULL);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     char path[4096];
     jvmtiEventCallbacks callbacks = {.VMInit = on_init, .MethodEntry = on_entry};
     jvmtiCapabilities potential;

@@ -11,7 +11,9 @@ static JavaVM *vm;
 static FILE *answers;
 static jvmtiEnv *environments[2];
 
-static void told(const char *what, int environment) {
+static void
+told(const char *what, int environment)
+{
     jvmtiPhase phases[2];
     for (int i = 0; i < 2; i++) {
         (*environments[i])->GetPhase(environments[i], &phases[i]);
@@ -19,32 +21,44 @@ static void told(const char *what, int environment) {
     fprintf(answers, "%s %d %d %d\n", what, environment, phases[0], phases[1]);
 }
 
-static void asked(const char *where) {
+static void
+asked(const char *where)
+{
     void *env = NULL;
     jint error = (*vm)->GetEnv(vm, &env, JVMTI_VERSION_1_2);
     fprintf(answers, "getenv %s %d\n", where, (int)error);
 }
 
-static int which(jvmtiEnv *env) {
+static int
+which(jvmtiEnv *env)
+{
     return env == environments[1];
 }
 
-static void JNICALL on_start(jvmtiEnv *env, JNIEnv *jni) {
+static void JNICALL
+on_start(jvmtiEnv *env, JNIEnv *jni)
+{
     told("start", which(env));
     asked("start");
 }
 
-static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
+static void JNICALL
+on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread)
+{
     told("init", which(env));
     asked("init");
 }
 
-static void JNICALL on_death(jvmtiEnv *env, JNIEnv *jni) {
+static void JNICALL
+on_death(jvmtiEnv *env, JNIEnv *jni)
+{
     told("death", which(env));
     asked("death");
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *java_vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *java_vm, char *options, void *reserved)
+{
     char path[4096];
     jvmtiEventCallbacks callbacks = {.VMStart = on_start, .VMInit = on_init, .VMDeath = on_death};
     jvmtiCapabilities early = {.can_generate_early_vmstart = 1};
@@ -84,7 +98,9 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *java_vm, char *options, void *reserv
     return 0;
 }
 
-JNIEXPORT void JNICALL Agent_OnUnload(JavaVM *java_vm) {
+JNIEXPORT void JNICALL
+Agent_OnUnload(JavaVM *java_vm)
+{
     told("unload", 0);
     asked("unload");
     fclose(answers);

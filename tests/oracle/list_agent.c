@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static void say(jvmtiEnv *env, const char *what) {
+static void
+say(jvmtiEnv *env, const char *what)
+{
     char line[256];
     char *options = NULL;
     jvmtiPhase phase;
@@ -18,11 +20,25 @@ static void say(jvmtiEnv *env, const char *what) {
     }
 }
 
-static void JNICALL on_start(jvmtiEnv *env, JNIEnv *jni) { say(env, "start"); }
-static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) { say(env, "init"); }
-static void JNICALL on_death(jvmtiEnv *env, JNIEnv *jni) { say(env, "death"); }
+static void JNICALL
+on_start(jvmtiEnv *env, JNIEnv *jni)
+{
+    say(env, "start");
+}
+static void JNICALL
+on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread)
+{
+    say(env, "init");
+}
+static void JNICALL
+on_death(jvmtiEnv *env, JNIEnv *jni)
+{
+    say(env, "death");
+}
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     jvmtiEnv *env;
     jvmtiEventCallbacks callbacks;
     static const jvmtiEvent events[] = {JVMTI_EVENT_VM_START, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH};
@@ -42,7 +58,9 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     return options != NULL && strcmp(options, "three") == 0 ? 3 : 0;
 }
 
-JNIEXPORT void JNICALL Agent_OnUnload(JavaVM *vm) {
+JNIEXPORT void JNICALL
+Agent_OnUnload(JavaVM *vm)
+{
     if (write(1, "unload\n", 7) != 7) {
         _exit(9);
     }

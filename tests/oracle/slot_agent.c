@@ -28,12 +28,15 @@ static UNUSED jclass wrong_classes[1];
 static UNUSED char *no_texts[1] = {"no/such"};
 static UNUSED jvmtiClassDefinition no_definitions[1];
 
-static UNUSED jint JNICALL no_callback() {
+static UNUSED jint JNICALL
+no_callback()
+{
     return 0;
 }
 
 // Handles and ids that no VM has given out; a JVM would look there.
-static UNUSED const jlong garbage[] = {1, 2, 3, 5, 6, 7, 0x7fff12345678, -1, 0x00010000400000ad, 0x7ffffffffffffff6, 8, 4096};
+static UNUSED const jlong garbage[] = {1, 2,   3, 5, 6, 7, 0x7fff12345678, -1, 0x00010000400000ad, 0x7ffffffffffffff6,
+                                       8, 4096};
 #define GARBAGE(way) ((void *)(size_t)garbage[(way) - 'A'])
 
 // What is right: from START on, in which there are classes. Before, nobody looks at it.
@@ -47,26 +50,34 @@ static UNUSED jfieldID good_field;
 static UNUSED jniNativeInterface *good_table;
 static jrawMonitorID good_monitor;
 
-static UNUSED jrawMonitorID fresh_monitor(void) {
+static UNUSED jrawMonitorID
+fresh_monitor(void)
+{
     jrawMonitorID monitor = good_monitor;
     (*control)->CreateRawMonitor(control, "fresh", &monitor); // where the phase allows it
     return monitor;
 }
 
-static UNUSED jrawMonitorID entered_monitor(void) {
+static UNUSED jrawMonitorID
+entered_monitor(void)
+{
     jrawMonitorID monitor = fresh_monitor();
     (*control)->RawMonitorEnter(control, monitor);
     return monitor;
 }
 
-static int call(jvmtiEnv *env, int slot, char way) {
+static int
+call(jvmtiEnv *env, int slot, char way)
+{
     switch (slot << 8 | way) {
 #include "calls.inc"
     }
     return -1;
 }
 
-static void run(char phase) {
+static void
+run(char phase)
+{
     char *line = program, *end;
     for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
         char when, way;
@@ -82,17 +93,23 @@ static void run(char phase) {
     }
 }
 
-static void *unattached(void *unused) {
+static void *
+unattached(void *unused)
+{
     run('U');
     return NULL;
 }
 
-static void JNICALL on_early_start(jvmtiEnv *env, JNIEnv *jni) {
+static void JNICALL
+on_early_start(jvmtiEnv *env, JNIEnv *jni)
+{
     run('P');
 }
 
 // A class that has methods and fields of its own, of the one language or the other.
-static void find_good(JNIEnv *jni) {
+static void
+find_good(JNIEnv *jni)
+{
     jint count;
     jmethodID *methods;
     jfieldID *fields;
@@ -118,19 +135,25 @@ static void find_good(JNIEnv *jni) {
     (*control)->GetJNIFunctionTable(control, &good_table);
 }
 
-static void wrong(jobject class, jobject thread) {
+static void
+wrong(jobject class, jobject thread)
+{
     wrong_objects[0] = a_class = class;
     wrong_classes[0] = a_thread = thread;
     no_definitions[0] = (jvmtiClassDefinition){thread, 1, (unsigned char *)""};
 }
 
-static void JNICALL on_start(jvmtiEnv *env, JNIEnv *jni) {
+static void JNICALL
+on_start(jvmtiEnv *env, JNIEnv *jni)
+{
     find_good(jni);
     wrong(good_class, good_thread);
     run('S');
 }
 
-static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
+static void JNICALL
+on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread)
+{
     jint count;
     jclass *classes;
     pthread_t other;
@@ -149,15 +172,21 @@ static void JNICALL on_init(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
     wrong((jobject)nothing, (jobject)nothing);
 }
 
-static void JNICALL on_death(jvmtiEnv *env, JNIEnv *jni) {
+static void JNICALL
+on_death(jvmtiEnv *env, JNIEnv *jni)
+{
     run('T');
 }
 
-static void enable(jvmtiEnv *env, jvmtiEvent event) {
+static void
+enable(jvmtiEnv *env, jvmtiEvent event)
+{
     (*env)->SetEventNotificationMode(env, JVMTI_ENABLE, event, NULL);
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
     char path[4096];
     jvmtiEventCallbacks early_callbacks = {.VMStart = on_early_start};
     jvmtiEventCallbacks callbacks = {.VMStart = on_start, .VMInit = on_init, .VMDeath = on_death};
@@ -203,7 +232,9 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     return 0;
 }
 
-JNIEXPORT void JNICALL Agent_OnUnload(JavaVM *vm) {
+JNIEXPORT void JNICALL
+Agent_OnUnload(JavaVM *vm)
+{
     run('D');
     fclose(answers);
 }

@@ -185,9 +185,12 @@ repair(PyObject *Py_UNUSED(module), PyObject *argument)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef functions[] = {{"run", run, METH_VARARGS, NULL}, {"name", name, METH_VARARGS, NULL},
-                                  {"repair", repair, METH_O, NULL}, {NULL, NULL, 0, NULL}};
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "hammer", .m_size = -1, .m_methods = functions};
+static PyMethodDef functions[] = {{"run", run, METH_VARARGS, NULL},
+                                  {"name", name, METH_VARARGS, NULL},
+                                  {"repair", repair, METH_O, NULL},
+                                  {NULL, NULL, 0, NULL}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "hammer", .m_size = -1,
+                                        .m_methods = functions};
 
 PyMODINIT_FUNC
 PyInit_hammer(void)

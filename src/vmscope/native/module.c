@@ -5,14 +5,18 @@ static int
 native_exec(PyObject *module)
 {
     static int (*const parts[])(PyObject *) = {
-        vmscope_add_slots,   vmscope_add_histogram, vmscope_add_thread,  vmscope_add_later, vmscope_add_mirror,
-        vmscope_add_sampler, vmscope_add_collector, vmscope_add_file_lock, vmscope_add_scan,  vmscope_add_mapping,
-        vmscope_add_fatal,   vmscope_add_tally,     vmscope_add_imports, vmscope_add_states,
-        vmscope_add_dispatch, vmscope_add_handler_chain,  vmscope_add_suspend_gate,    vmscope_add_ends,
-        vmscope_add_tracked, vmscope_add_class_histogram,  vmscope_add_locks, vmscope_add_stack_snapshot,
-        vmscope_add_frames,  vmscope_add_attach_signal, vmscope_add_listener, vmscope_add_tasks,
-        vmscope_add_allocations, vmscope_add_dump, vmscope_add_deferring_lock, vmscope_add_jni, vmscope_add_beneath,
-        vmscope_add_descriptor, vmscope_add_entries, vmscope_add_heap_walk, vmscope_add_handlers,
+        vmscope_add_slots,          vmscope_add_histogram,       vmscope_add_thread,
+        vmscope_add_later,          vmscope_add_mirror,          vmscope_add_sampler,
+        vmscope_add_collector,      vmscope_add_file_lock,       vmscope_add_scan,
+        vmscope_add_mapping,        vmscope_add_fatal,           vmscope_add_tally,
+        vmscope_add_imports,        vmscope_add_states,          vmscope_add_dispatch,
+        vmscope_add_handler_chain,  vmscope_add_suspend_gate,    vmscope_add_ends,
+        vmscope_add_tracked,        vmscope_add_class_histogram, vmscope_add_locks,
+        vmscope_add_stack_snapshot, vmscope_add_frames,          vmscope_add_attach_signal,
+        vmscope_add_listener,       vmscope_add_tasks,           vmscope_add_allocations,
+        vmscope_add_dump,           vmscope_add_deferring_lock,  vmscope_add_jni,
+        vmscope_add_beneath,        vmscope_add_descriptor,      vmscope_add_entries,
+        vmscope_add_heap_walk,      vmscope_add_handlers,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i](module) < 0) {

@@ -59,8 +59,8 @@ typedef struct {
     PyTypeObject *mirror;
     PyTypeObject *call;
     PyTypeObject *quiet_exit; /* NULL where there is none */
-    PyTypeObject *picture; /* NULL: there is none */
-    PyObject *current; /* what the relays made last ask for the thread; their serial, which no others have */
+    PyTypeObject *picture;    /* NULL: there is none */
+    PyObject *current;        /* what the relays made last ask for the thread; their serial, which no others have */
     uint64_t serial;
 } NativeState;
 
@@ -121,8 +121,7 @@ void vmscope_free_children(_Atomic(Children *) *where);
 #endif
 
 typedef struct {
-    PyObject_HEAD
-    _Atomic int64_t value;
+    PyObject_HEAD _Atomic int64_t value;
     _Atomic(Children *) children;
     VMSCOPE_APART
 } LongSlot;
@@ -130,8 +129,7 @@ typedef struct {
 /* Text is guarded by a sequence number: odd while it is being written. `words` holds `capacity` bytes
  * and at least one NUL, in whole 8-byte words. */
 typedef struct {
-    PyObject_HEAD
-    _Atomic uint32_t sequence;
+    PyObject_HEAD _Atomic uint32_t sequence;
     uint32_t capacity;
     uint32_t word_count;
     _Atomic uint64_t *words;
@@ -139,8 +137,7 @@ typedef struct {
 
 /* `cells` holds the sum, then a count for each of bound_count + 1 buckets. */
 typedef struct {
-    PyObject_HEAD
-    _Atomic int64_t *cells;
+    PyObject_HEAD _Atomic int64_t *cells;
     double *bounds; /* growing; behind the cells, in the same block */
     size_t bound_count;
     double scale; /* what one observed unit adds to the sum */

@@ -6,7 +6,7 @@
 #include <Python.h>
 
 typedef struct {
-    const char *check; /* the function of tests/fuzz/checks.py that gets the part and the bytes */
+    const char *check;            /* the function of tests/fuzz/checks.py that gets the part and the bytes */
     int (*add)(PyObject *module); /* or NULL */
     const char *traced;           /* how the path of the module in Python ends whose lines count as covered; or NULL */
 } Fuzzed;

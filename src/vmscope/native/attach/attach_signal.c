@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #define PREFIX ".attach_pid"
-#define ECHO 10000000000 /* ns after a request in which another client's may come, whose file has gone with the first's */
+#define ECHO                                                                                                           \
+    10000000000 /* ns after a request in which another client's may come, whose file has gone with the first's */
 
 _Atomic pid_t vmscope_attach_signal_thread;
 static _Atomic int asked;
@@ -76,8 +77,7 @@ take(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     sigemptyset(&action.sa_mask);
     int taken = 0;
     if (sigaction(SIGQUIT, NULL, &found) == 0 && !(found.sa_flags & SA_SIGINFO)) {
-        taken = found.sa_handler == on_quit ||
-                (found.sa_handler == SIG_DFL && sigaction(SIGQUIT, &action, NULL) == 0);
+        taken = found.sa_handler == on_quit || (found.sa_handler == SIG_DFL && sigaction(SIGQUIT, &action, NULL) == 0);
     }
     return PyBool_FromLong(taken);
 }
@@ -114,10 +114,13 @@ remove_socket(PyObject *Py_UNUSED(module), PyObject *args)
 
 static PyMethodDef attach_signal_functions[] = {
     {"take_attach_signal", take, METH_NOARGS,
-     "SIGQUIT, where its action is the default, asks for the socket when a client has left its file. False: it has another."},
-    {"leave_attach_signal", leave, METH_NOARGS, "Puts back the default action where it was taken and nobody came since."},
+     "SIGQUIT, where its action is the default, asks for the socket when a client has left its file. False: it has "
+     "another."},
+    {"leave_attach_signal", leave, METH_NOARGS,
+     "Puts back the default action where it was taken and nobody came since."},
     {"remove_left_socket", remove_socket, METH_VARARGS,
-     "remove_left_socket(folder, pid, /)\n--\n\nUnlinks the socket that a VM of this user's left, unless somebody listens."},
+     "remove_left_socket(folder, pid, /)\n--\n\nUnlinks the socket that a VM of this user's left, unless somebody "
+     "listens."},
     {NULL},
 };
 

@@ -23,7 +23,8 @@
 
 #define MAX_CHILDREN 256
 #define AFTER_FORK 100000000 /* ns until they are looked at again: a program that forks in a row pays for it once */
-#define RETRY 100000000      /* ns until a file is tried again that is locked still, as while somebody reads the dead one's maps */
+#define RETRY                                                                                                          \
+    100000000 /* ns until a file is tried again that is locked still, as while somebody reads the dead one's maps */
 #define MOST_TRIES 50
 
 struct Child {
@@ -80,7 +81,8 @@ open_regions(const char *path)
 {
     struct stat found;
     int folder = vmscope_open_named(path, O_RDONLY | O_DIRECTORY);
-    if (folder >= 0 && (fstat(folder, &found) < 0 || found.st_uid != geteuid() || (found.st_mode & (S_IWGRP | S_IWOTH)))) {
+    if (folder >= 0 &&
+        (fstat(folder, &found) < 0 || found.st_uid != geteuid() || (found.st_mode & (S_IWGRP | S_IWOTH)))) {
         close(folder);
         return -1;
     }
@@ -206,7 +208,8 @@ vmscope_look_at_children(Listener *self, int64_t now)
 {
     char regions[sizeof self->regions];
     if (self->children == NULL || self->children_at > now) {
-        return self->children == NULL || self->children_at == VMSCOPE_FOREVER ? VMSCOPE_FOREVER : self->children_at - now;
+        return self->children == NULL || self->children_at == VMSCOPE_FOREVER ? VMSCOPE_FOREVER
+                                                                              : self->children_at - now;
     }
     pthread_mutex_lock(&self->mutex);
     memcpy(regions, self->regions, sizeof regions);

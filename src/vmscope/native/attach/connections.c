@@ -90,7 +90,9 @@ vmscope_reclaim(Listener *self, int64_t now)
 static int64_t
 grace(const Connection *connection, int64_t now)
 {
-    int64_t least = connection->stage == ARRIVING ? ARRIVAL_LEAST : connection->stage == ENDING ? READING_TIMEOUT : VMSCOPE_FOREVER;
+    int64_t least = connection->stage == ARRIVING ? ARRIVAL_LEAST
+                    : connection->stage == ENDING ? READING_TIMEOUT
+                                                  : VMSCOPE_FOREVER;
     return least == VMSCOPE_FOREVER ? VMSCOPE_FOREVER : least - (now - connection->since);
 }
 

@@ -170,7 +170,8 @@ read_rights(const char *task, Rights *rights)
 static const char *
 excess(const Rights *one, const Rights *other)
 {
-    if (memcmp(one->uids, other->uids, sizeof one->uids) != 0 || memcmp(one->gids, other->gids, sizeof one->gids) != 0) {
+    if (memcmp(one->uids, other->uids, sizeof one->uids) != 0 ||
+        memcmp(one->gids, other->gids, sizeof one->gids) != 0) {
         return "ids";
     }
     if ((one->permitted & ~other->permitted) != 0 || (one->effective & ~other->effective) != 0 ||
@@ -259,6 +260,7 @@ vmscope_describe_limit(pid_t tid, char *text, size_t size)
                  "call vmscope.stop() and start() once the program has changed its rights",
                  more);
     } else if (is_plain(&own, own.uids[0], own.gids[0]) && (other = find_privileged(own.uids[0], own.gids[0])) > 0) {
-        snprintf(text, size, "root alone can attach: thread %ld has other ids than the process, or capabilities", other);
+        snprintf(text, size, "root alone can attach: thread %ld has other ids than the process, or capabilities",
+                 other);
     }
 }

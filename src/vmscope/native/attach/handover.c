@@ -171,7 +171,8 @@ vmscope_handover_unshare(void)
         if (kept > 0) {
             (void)syscall(SYS_close_range, 0U, (unsigned)kept - 1, 0U);
         }
-        if (kept >= 0 && !vmscope_owns(&vmscope_handover_end)) { /* the program has closed it meanwhile, and has its own there */
+        if (kept >= 0 &&
+            !vmscope_owns(&vmscope_handover_end)) { /* the program has closed it meanwhile, and has its own there */
             close(kept);
         }
         return 1;

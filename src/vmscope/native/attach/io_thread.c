@@ -16,9 +16,9 @@
 
 #define FIRST_ROOM 1024
 #define LEAST_READ 256
-#define BREATH 100000000        /* ns without accepting, where the system has no descriptor left */
-#define FIRST_CONNECTION 3      /* of what is polled */
-#define RETRY 10000000000       /* ns until the socket is tried again that could not be opened */
+#define BREATH 100000000   /* ns without accepting, where the system has no descriptor left */
+#define FIRST_CONNECTION 3 /* of what is polled */
+#define RETRY 10000000000  /* ns until the socket is tried again that could not be opened */
 
 _Static_assert(MAX_HANDED_OVER == 1 + MAX_CONNECTIONS, "the socket and all connections are handed over");
 

@@ -10,9 +10,11 @@
 
 #define FOREVER (INT64_C(1) << 60) /* ns */
 #define STOP_TIMEOUT 1000000000    /* ns */
-#define DENIED "-1\nPermission denied: the process has changed its user, or its privileges, since the client connected\n"
-#define OUTSIDE \
-    "-1\nPermission denied: threads of vmscope have rights that the main thread of the process does not have: the program " \
+#define DENIED                                                                                                         \
+    "-1\nPermission denied: the process has changed its user, or its privileges, since the client connected\n"
+#define OUTSIDE                                                                                                        \
+    "-1\nPermission denied: threads of vmscope have rights that the main thread of the process does not have: the "    \
+    "program "                                                                                                         \
     "has to call vmscope.stop() and start() once it has changed its rights\n"
 
 /* -- the command thread ---------------------------------------------------------------------------------- */
@@ -449,16 +451,20 @@ static PyMethodDef listener_methods[] = {
     {"settle", listener_settle, METH_NOARGS,
      "After open: waits until clients can connect. OSError where they cannot, and then it is closed."},
     {"check", listener_check, METH_NOARGS,
-     "check(): 0, or the errno for which no client can connect now; what can be done about it is done at once. ENOENT: the\n"
+     "check(): 0, or the errno for which no client can connect now; what can be done about it is done at once. ENOENT: "
+     "the\n"
      "socket's name is gone, or another's."},
     {"watch_children", listener_watch_children, METH_O,
-     "watch_children(directory): what children leave that are VMs and are killed is removed from now on: the socket, and the\n"
+     "watch_children(directory): what children leave that are VMs and are killed is removed from now on: the socket, "
+     "and the\n"
      "region's file in this directory."},
     {"limit", listener_limit, METH_NOARGS,
      "limit(): who cannot attach because threads of the process differ in their rights, for people; '': nobody."},
     {"close", listener_close, METH_VARARGS,
-     "close(timeout, last=False, unlink=True): takes the socket away; False where a command has not ended in so many ns.\n"
-     "At the `last` moment of the process a thread that only sleeps is not waited for. Where the disk is stuck, `unlink`\n"
+     "close(timeout, last=False, unlink=True): takes the socket away; False where a command has not ended in so many "
+     "ns.\n"
+     "At the `last` moment of the process a thread that only sleeps is not waited for. Where the disk is stuck, "
+     "`unlink`\n"
      "would be too."},
     {NULL},
 };
@@ -469,9 +475,11 @@ static PyGetSetDef listener_getset[] = {
 };
 
 static PyType_Slot listener_slots[] = {
-    {Py_tp_doc, "Listener(serve, denied=None)\n--\n\nAnswers the attach protocol: calls `serve(call)` for each request. Where that returns an iterator,\n"
-                "each `next` is a step of the command: others, forks and the end of the process come between two of them.\n"
-                "The first time that somebody is denied because threads differ in their rights, `denied(limit)` is called."},
+    {Py_tp_doc,
+     "Listener(serve, denied=None)\n--\n\nAnswers the attach protocol: calls `serve(call)` for each request. Where "
+     "that returns an iterator,\n"
+     "each `next` is a step of the command: others, forks and the end of the process come between two of them.\n"
+     "The first time that somebody is denied because threads differ in their rights, `denied(limit)` is called."},
     {Py_tp_new, listener_new},
     {Py_tp_dealloc, listener_dealloc},
     {Py_tp_methods, listener_methods},

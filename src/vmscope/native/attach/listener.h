@@ -18,17 +18,17 @@
 #include <sys/un.h>
 
 #define VMSCOPE_FOREVER INT64_MAX
-#define MAX_CONNECTIONS 64     /* more wait to be accepted */
-#define BACKLOG 512            /* how many more */
+#define MAX_CONNECTIONS 64 /* more wait to be accepted */
+#define BACKLOG 512        /* how many more */
 #define MAX_REQUEST_1 (16 << 10)
-#define MAX_REQUEST_2 (256 << 10) /* as HotSpot has it */
-#define MAX_QUEUED (16 << 20)  /* bytes of replies that have yet to go, of all connections */
-#define ARRIVAL_TIMEOUT 10000000000 /* ns for a request to arrive, */
-#define ARRIVAL_LEAST 1000000000    /* of which it gets so many while others wait for its place */
-#define SWEEP_DELAY 250000000       /* ns from the start until sockets are looked for that others left */
+#define MAX_REQUEST_2 (256 << 10)            /* as HotSpot has it */
+#define MAX_QUEUED (16 << 20)                /* bytes of replies that have yet to go, of all connections */
+#define ARRIVAL_TIMEOUT 10000000000          /* ns for a request to arrive, */
+#define ARRIVAL_LEAST 1000000000             /* of which it gets so many while others wait for its place */
+#define SWEEP_DELAY 250000000                /* ns from the start until sockets are looked for that others left */
 #define VMSCOPE_CHILD_STARTED "childstarted" /* the request by which a VM tells its parent of itself */
-#define LOOK_TIMEOUT 1000000        /* ns for which it counts that the rights of threads have been compared */
-#define READING_TIMEOUT 10000000000 /* ns without a byte read by the client; then it loses what others need */
+#define LOOK_TIMEOUT 1000000                 /* ns for which it counts that the rights of threads have been compared */
+#define READING_TIMEOUT 10000000000          /* ns without a byte read by the client; then it loses what others need */
 
 /* -- protocol.c: what a request looks like ---------------------------------------------------------- */
 
@@ -73,9 +73,9 @@ typedef struct {
     Socket socket;
     struct ucred client; /* as the kernel knew it when it connected */
     uint64_t serial;     /* of the connection; of the waiting ones: of its request */
-    int64_t since; /* when the client has last done what was its turn */
-    int gone;      /* the client has hung up, or takes too long */
-    int begun;     /* the reply is */
+    int64_t since;       /* when the client has last done what was its turn */
+    int gone;            /* the client has hung up, or takes too long */
+    int begun;           /* the reply is */
     char *request;
     size_t length, room;
     char *reply; /* what is queued stands from `sent` to `written` */
@@ -85,12 +85,12 @@ typedef struct {
     int outside;      /* threads of ours had more rights than the main thread */
     int64_t looked;   /* when that was looked at */
     int claimed;      /* the command thread has the GIL, and answers it */
-    PyObject *call, *steps; /* of a command that is under way, between two of its steps; the command thread's, under the GIL */
+    PyObject *call,
+        *steps; /* of a command that is under way, between two of its steps; the command thread's, under the GIL */
 } Connection;
 
 typedef struct {
-    PyObject_HEAD
-    Thread io_thread, command_thread;
+    PyObject_HEAD Thread io_thread, command_thread;
     PyObject *serve, *denied;
     PyTypeObject *call_type;
 
@@ -98,24 +98,24 @@ typedef struct {
     pthread_cond_t changed; /* a reply has moved on, a client has gone, or the I/O thread is ready */
     Connection connections[MAX_CONNECTIONS];
     uint64_t serials;
-    int limited;     /* somebody was denied by the rights of threads: 1: the command thread is to say so, 2: it has */
+    int limited;   /* somebody was denied by the rights of threads: 1: the command thread is to say so, 2: it has */
     size_t queued; /* of MAX_QUEUED */
     int serving;   /* commands that are under way */
     int last;      /* the place of the one that has had its turn */
     int closed, opening; /* the I/O thread opens the socket while it is open */
-    int error; /* why the socket is not open, an errno; EINPROGRESS: it is being opened; 0: it is open */
+    int error;           /* why the socket is not open, an errno; EINPROGRESS: it is being opened; 0: it is open */
 
-    Socket socket; /* as those of the connections: numbers of the I/O thread's table, or of the last one's */
+    Socket socket;    /* as those of the connections: numbers of the I/O thread's table, or of the last one's */
     int shared_files; /* this kernel gives a thread no table of its own */
 
-    int wake_fd;          /* the I/O thread's own, as what follows */
-    int64_t accept_after; /* CLOCK_MONOTONIC, ns */
-    int64_t open_after;   /* the same, of a socket that could not be opened */
-    int64_t sweep_at;     /* when that is due; 0: it is done */
+    int wake_fd;            /* the I/O thread's own, as what follows */
+    int64_t accept_after;   /* CLOCK_MONOTONIC, ns */
+    int64_t open_after;     /* the same, of a socket that could not be opened */
+    int64_t sweep_at;       /* when that is due; 0: it is done */
     struct Child *children; /* NULL: no child has told of itself */
     int children_fd;        /* wakes the I/O thread when one of them ends; -1: none */
     int64_t children_at;    /* when they are to be looked at */
-    char regions[256]; /* under the mutex: the directory of the regions' files; "": none */
+    char regions[256];      /* under the mutex: the directory of the regions' files; "": none */
 } Listener;
 
 /* -- socket.c ------------------------------------------------------------------------------------- */

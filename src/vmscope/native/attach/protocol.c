@@ -86,7 +86,8 @@ frame(PyObject *Py_UNUSED(module), PyObject *data)
 
 static PyMethodDef frames_functions[] = {
     {"frame", frame, METH_O,
-     "What the first bytes of a connection are: 0 too few, 1 a request, 2 of an unknown version, 3 malformed. Then, of a\n"
+     "What the first bytes of a connection are: 0 too few, 1 a request, 2 of an unknown version, 3 malformed. Then, of "
+     "a\n"
      "request, its version, and where its strings, each with its NUL, begin and end."},
     {NULL},
 };

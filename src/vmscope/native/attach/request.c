@@ -12,8 +12,7 @@
 #define ENOUGH 16384 /* bytes that are sent without waiting for more */
 
 typedef struct {
-    PyObject_HEAD
-    Listener *listener;
+    PyObject_HEAD Listener *listener;
     int place;
     uint64_t serial; /* of the request: the place has another one some time */
     int version;
@@ -43,7 +42,8 @@ vmscope_kick(Thread *thread)
 static PyObject *
 raise_gone(Call *call)
 {
-    PyObject *error = PyErr_Format(PyExc_BrokenPipeError, "the client of the command (pid %d) has gone", (int)call->pid);
+    PyObject *error =
+        PyErr_Format(PyExc_BrokenPipeError, "the client of the command (pid %d) has gone", (int)call->pid);
     return error;
 }
 
@@ -306,7 +306,8 @@ vmscope_make_call(Listener *self, Connection *connection)
     (void)vmscope_frame(connection->request, connection->length, &call->version, &begin, &end);
     ThreadDump *dump = connection->dump;
     connection->dump = NULL;
-    call->picture = dump == NULL ? Py_NewRef(Py_None) : vmscope_stack_snapshot_of(vmscope_state_of((PyObject *)self)->picture, dump);
+    call->picture = dump == NULL ? Py_NewRef(Py_None)
+                                 : vmscope_stack_snapshot_of(vmscope_state_of((PyObject *)self)->picture, dump);
     if (call->picture == NULL || parse(call, connection->request + begin, connection->request + end) < 0) {
         Py_DECREF(call);
         return NULL;

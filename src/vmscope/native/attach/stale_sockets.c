@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define PREFIX ".java_pid"
-#define LEAST_AGE 60 /* seconds */
+#define LEAST_AGE 60     /* seconds */
 #define MOST_NAMES 16384 /* are looked at: whoever may make files there must not hold up a start */
 
 /* The pid of `.java_pidN`, or of `.java_pidN.tmp`, under which it is made; 0: another name. */

@@ -77,7 +77,8 @@ read_bounds(PyObject *bounds, double *out)
             return -1;
         }
         if (!isfinite(out[i])) {
-            PyErr_Format(PyExc_ValueError, "bounds are finite, unlike %R; the bucket above the last one is always there",
+            PyErr_Format(PyExc_ValueError,
+                         "bounds are finite, unlike %R; the bucket above the last one is always there",
                          PyTuple_GET_ITEM(bounds, i));
             return -1;
         }
@@ -230,8 +231,7 @@ typedef struct {
 
 /* Used as a context manager it may be entered again, in the same thread or in others, before it is left. */
 typedef struct {
-    PyObject_HEAD
-    HistogramSlot *histogram;
+    PyObject_HEAD HistogramSlot *histogram;
     Run *runs;
     size_t count, capacity;
     Run first; /* all that most timers need */

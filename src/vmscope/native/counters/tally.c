@@ -5,8 +5,7 @@
 #include "native.h"
 
 typedef struct {
-    PyObject_HEAD
-    LongSlot *total, *other;
+    PyObject_HEAD LongSlot *total, *other;
     PyObject *make;  /* kind -> LongSlot */
     PyObject *kinds; /* dict of those made */
     Py_ssize_t limit;
@@ -209,8 +208,9 @@ static PyGetSetDef tally_fields[] = {
 };
 
 static PyType_Slot tally_type_slots[] = {
-    {Py_tp_doc, "Tally(total, other, make, limit)\n--\n\nCounts events in total, and those of each kind in the slot that "
-                "make(kind) gives: for `limit` kinds, and other for the rest."},
+    {Py_tp_doc,
+     "Tally(total, other, make, limit)\n--\n\nCounts events in total, and those of each kind in the slot that "
+     "make(kind) gives: for `limit` kinds, and other for the rest."},
     {Py_tp_new, tally_new},
     {Py_tp_dealloc, tally_dealloc},
     {Py_tp_traverse, tally_traverse},

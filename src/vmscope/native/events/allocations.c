@@ -76,12 +76,12 @@ static struct {
     int64_t interval; /* bytes between samples; below 0: none are taken */
     int64_t left;     /* until the next one */
     uint64_t random;
-    int first, last;            /* groups */
+    int first, last; /* groups */
     int free_note, free_group;
     _Atomic int count;
     uint64_t lost;   /* there was no room for them */
     uint64_t served; /* how often the loop has called */
-    int *buckets; /* made once, and kept */
+    int *buckets;    /* made once, and kept */
     int *group_buckets;
     Note *notes;
     Group *groups;
@@ -189,8 +189,16 @@ group_now(PyThreadState *state)
     int number = all.free_group;
     Group *group = &all.groups[number];
     all.free_group = group->next;
-    *group = (Group){.state = state, .id = state->id, .stack = stack, .frame = frame, .instruction = instruction,
-                     .first = NONE, .last = NONE, .next = NONE, .previous = all.last, .chained = *place};
+    *group = (Group){.state = state,
+                     .id = state->id,
+                     .stack = stack,
+                     .frame = frame,
+                     .instruction = instruction,
+                     .first = NONE,
+                     .last = NONE,
+                     .next = NONE,
+                     .previous = all.last,
+                     .chained = *place};
     *(all.last == NONE ? &all.first : &all.groups[all.last].next) = number;
     all.last = *place = number;
     return number;
@@ -257,8 +265,14 @@ note_add(PyObject *object, PyThreadState *state, size_t size, int reason)
     all.free_note = note->next;
     int at = group_now(state);
     Group *group = &all.groups[at];
-    *note = (Note){.object = object, .id = state->id, .size = size, .reason = reason, .group = at,
-                   .next = NONE, .previous = group->last, .chained = *place};
+    *note = (Note){.object = object,
+                   .id = state->id,
+                   .size = size,
+                   .reason = reason,
+                   .group = at,
+                   .next = NONE,
+                   .previous = group->last,
+                   .chained = *place};
     *(group->last == NONE ? &group->first : &all.notes[group->last].next) = number;
     group->last = *place = number;
     all.count++;
@@ -478,8 +492,7 @@ tell(PyThreadState *state, PyObject *callback, int at)
     PyThreadState_LeaveTracing(state);
     if (done == NULL && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
         status = -1;
-    }
-    else if (done == NULL) {
+    } else if (done == NULL) {
         PyErr_WriteUnraisable(callback);
     }
     Py_XDECREF(done);
@@ -522,8 +535,7 @@ static int
 is_shown(void *frame, PyObject *code)
 {
     return code != NULL && PyCode_Check(code) &&
-           PyUnstable_InterpreterFrame_GetLasti(frame) / CODE_UNIT >=
-               ((PyCodeObject *)code)->_co_firsttraceable;
+           PyUnstable_InterpreterFrame_GetLasti(frame) / CODE_UNIT >= ((PyCodeObject *)code)->_co_firsttraceable;
 }
 
 /* Whether frames are as frame_below takes them, and the loop can be asked for calls. */
@@ -617,8 +629,14 @@ tracer_holder(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     if (now == NULL || now == tracer) {
         return PyUnicode_FromString("");
     }
-    union { PyRefTracer function; void *address; } held = {now};
-    union { int (*function)(PyRefTracer, void *); void *address; } set = {PyRefTracer_SetTracer};
+    union {
+        PyRefTracer function;
+        void *address;
+    } held = {now};
+    union {
+        int (*function)(PyRefTracer, void *);
+        void *address;
+    } set = {PyRefTracer_SetTracer};
     if (!dladdr(held.address, &theirs) || !dladdr(set.address, &python)) {
         return PyUnicode_FromString("?");
     }
@@ -663,9 +681,11 @@ static PyMethodDef functions[] = {
     {"tracer_holder", tracer_holder, METH_NOARGS,
      "Who has, or had, the slot for the tracer: \"\", \"tracemalloc\", or a library's file name."},
     {"allocations_lost", allocations_lost, METH_NOARGS, "Objects of which nothing was told: too many were being made."},
-    {"allocations_served", allocations_served, METH_NOARGS, "How often the evaluation loop has called, to have them told."},
+    {"allocations_served", allocations_served, METH_NOARGS,
+     "How often the evaluation loop has called, to have them told."},
     {"without_allocation_events", (PyCFunction)(void (*)(void))without_allocation_events, METH_FASTCALL,
-     "without_allocation_events(function, /, *arguments)\n--\n\nCalls it; nothing is told of what it makes on this thread."},
+     "without_allocation_events(function, /, *arguments)\n--\n\nCalls it; nothing is told of what it makes on this "
+     "thread."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,7 +10,6 @@
 
 #include <structmember.h>
 
-
 typedef enum { ENTRY, RETURN, UNWIND, PLAIN } Shape;
 
 static const char *const shapes[] = {"entry", "return", "unwind", "plain"};
@@ -33,8 +32,7 @@ typedef struct {
 } ListenerList;
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     ListenerList *list; /* NULL: nobody listens */
     uint64_t serial;
     Shape shape;
@@ -47,7 +45,7 @@ typedef struct {
 typedef struct {
     PyThreadState *state;
     uint64_t id;
-    uint64_t serial; /* of the relays that filled it: those of one interpreter, with one `current` */
+    uint64_t serial;  /* of the relays that filled it: those of one interpreter, with one `current` */
     PyObject *thread; /* NULL: this thread state has ended, and sends nothing any more */
 } ThreadCache;
 
@@ -101,9 +99,8 @@ listener_fill(Listener *listener, PyObject *row)
 {
     PyObject *environment, *callback, *threads;
     int failing;
-    if (!PyTuple_Check(row) ||
-        !PyArg_ParseTuple(row, "OOOp;a listener is (environment, callback, threads, failing)", &environment, &callback,
-                          &threads, &failing)) {
+    if (!PyTuple_Check(row) || !PyArg_ParseTuple(row, "OOOp;a listener is (environment, callback, threads, failing)",
+                                                 &environment, &callback, &threads, &failing)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_TypeError, "a listener is a tuple (environment, callback, threads, failing)");
         }
@@ -250,12 +247,10 @@ callback_failed(EventDispatcher *self, Listener *listener, PyObject **interrupt)
             if (*interrupt == NULL) {
                 *interrupt = Py_NewRef(error);
             }
-        }
-        else if (told != NULL) { /* the environment could not even log it */
+        } else if (told != NULL) { /* the environment could not even log it */
             raise_again(Py_NewRef(error));
             PyErr_WriteUnraisable((PyObject *)self);
-        }
-        else {
+        } else {
             listener->failing = 1;
             told = Py_NewRef(error);
             PyObject *done = vmscope_call_method(listener->environment, "failed", "(OO)", self->event, error);
@@ -346,7 +341,8 @@ tell(EventDispatcher *self, ListenerList *list, PyThreadState *state, PyObject *
 }
 
 static int
-dispatch(EventDispatcher *self, ListenerList *list, PyThreadState *state, PyObject *thread, PyObject *const *args, size_t given)
+dispatch(EventDispatcher *self, ListenerList *list, PyThreadState *state, PyObject *thread, PyObject *const *args,
+         size_t given)
 {
     PyObject *values[3 + MOST];
     size_t count = 2 + given;
@@ -403,8 +399,7 @@ relay_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
         PyObject *thread = cached_thread(self, state);
         if (thread == NULL) {
             status = PyErr_Occurred() == NULL ? 0 : -1;
-        }
-        else if (heard(list, thread) && (self->shape == PLAIN || !is_own(&self->own, args[0]))) {
+        } else if (heard(list, thread) && (self->shape == PLAIN || !is_own(&self->own, args[0]))) {
             status = dispatch(self, list, state, thread, args, given);
         }
         list_release(self, list);
@@ -429,11 +424,9 @@ entry_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
     int status;
     if (__builtin_expect(values[2] == NULL, 0)) {
         status = PyErr_Occurred() == NULL ? 0 : -1;
-    }
-    else if (!heard(list, values[2]) || is_own(&self->own, args[0])) {
+    } else if (!heard(list, values[2]) || is_own(&self->own, args[0])) {
         status = 0;
-    }
-    else {
+    } else {
         status = tell(self, list, state, values, 3);
     }
     list_release(self, list);
@@ -532,10 +525,12 @@ static PyMemberDef relay_members[] = {
 };
 
 static PyType_Slot relay_type_slots[] = {
-    {Py_tp_doc, "EventDispatcher(event, shape, current, own, /)\n--\n\nCalled as sys.monitoring calls; calls each listener with its "
+    {Py_tp_doc, "EventDispatcher(event, shape, current, own, /)\n--\n\nCalled as sys.monitoring calls; calls each "
+                "listener with its "
                 "environment, the thread, which current() gives, and what the shape makes of the arguments: \"entry\" "
                 "(method), \"return\" and \"unwind\" (method, popped by exception, value), \"plain\" (as they are). "
-                "Methods whose file name begins with `own` are passed over, other than in \"plain\". What a callback raises goes to its environment's failed(event, error), a KeyboardInterrupt to the program."},
+                "Methods whose file name begins with `own` are passed over, other than in \"plain\". What a callback "
+                "raises goes to its environment's failed(event, error), a KeyboardInterrupt to the program."},
     {Py_tp_new, relay_new},
     {Py_tp_dealloc, relay_dealloc},
     {Py_tp_traverse, relay_traverse},
@@ -552,7 +547,8 @@ static PyType_Spec relay_spec = {"vmscope.native.EventDispatcher", sizeof(EventD
 
 static PyMethodDef dispatch_functions[] = {
     {"enter_thread", enter_thread, METH_O,
-     "enter_thread(thread, /)\n--\n\nWhat the calling thread sends is this Thread's from now on, whatever it was before."},
+     "enter_thread(thread, /)\n--\n\nWhat the calling thread sends is this Thread's from now on, whatever it was "
+     "before."},
     {"leave_thread", (PyCFunction)(void (*)(void))leave_thread, METH_FASTCALL,
      "leave_thread(thread, reference=None, /)\n--\n\nThis Thread has ended: calls its end(), which no tool traces; if "
      "it is the calling one, it sends nothing any more."},

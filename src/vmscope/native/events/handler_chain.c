@@ -2,8 +2,7 @@
 #include "events/dispatch.h"
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *handlers; /* a tuple */
     int flags;          /* of a code object, one of which it has to have; 0: any code */
     Own own;
@@ -40,11 +39,9 @@ chain_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
         if (!PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
             raise_again(error);
             PyErr_WriteUnraisable(object);
-        }
-        else if (interrupt == NULL) {
+        } else if (interrupt == NULL) {
             interrupt = error;
-        }
-        else {
+        } else {
             Py_DECREF(error);
         }
     }
@@ -63,7 +60,8 @@ chain_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     static char *names[] = {"", "", "", NULL};
     PyObject *own, *handlers;
     int flags = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!U|i:HandlerChain", names, &PyTuple_Type, &handlers, &own, &flags)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!U|i:HandlerChain", names, &PyTuple_Type, &handlers, &own,
+                                     &flags)) {
         return NULL;
     }
     HandlerChain *self = (HandlerChain *)type->tp_alloc(type, 0);
@@ -106,9 +104,12 @@ static PyMemberDef chain_members[] = {
 };
 
 static PyType_Slot chain_type_slots[] = {
-    {Py_tp_doc, "HandlerChain(handlers, own, flags=0, /)\n--\n\nCalled as sys.monitoring calls; calls each handler with the same, near the "
-                "limit of recursion too, and gives the last one's answer. Methods whose file name begins with `own` are "
-                "passed over; with flags, so are those that have none of them. What a handler raises goes to sys.unraisablehook, a KeyboardInterrupt to the program."},
+    {Py_tp_doc,
+     "HandlerChain(handlers, own, flags=0, /)\n--\n\nCalled as sys.monitoring calls; calls each handler with the same, "
+     "near the "
+     "limit of recursion too, and gives the last one's answer. Methods whose file name begins with `own` are "
+     "passed over; with flags, so are those that have none of them. What a handler raises goes to sys.unraisablehook, "
+     "a KeyboardInterrupt to the program."},
     {Py_tp_new, chain_new},
     {Py_tp_dealloc, chain_dealloc},
     {Py_tp_traverse, chain_traverse},
@@ -124,8 +125,7 @@ static PyType_Spec chain_spec = {"vmscope.native.HandlerChain", sizeof(HandlerCh
 /* -- after a call -------------------------------------------------------------------------------- */
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *function;
     PyObject *then;
     PyObject *first; /* or NULL */
@@ -254,10 +254,11 @@ static PyMemberDef after_members[] = {
 };
 
 static PyType_Slot after_type_slots[] = {
-    {Py_tp_doc, "After(function, then, first=None, /)\n--\n\nCalls `first`, or nothing for None, with the arguments by position; "
-                "the function as it is called; then `then`, if not None, with what that returned and the arguments by "
-                "position: what is not None is returned instead. As an attribute of a class it is a method. What `first` "
-                "and `then` raise goes to sys.unraisablehook, a KeyboardInterrupt to the program."},
+    {Py_tp_doc,
+     "After(function, then, first=None, /)\n--\n\nCalls `first`, or nothing for None, with the arguments by position; "
+     "the function as it is called; then `then`, if not None, with what that returned and the arguments by "
+     "position: what is not None is returned instead. As an attribute of a class it is a method. What `first` "
+     "and `then` raise goes to sys.unraisablehook, a KeyboardInterrupt to the program."},
     {Py_tp_new, after_new},
     {Py_tp_dealloc, after_dealloc},
     {Py_tp_traverse, after_traverse},

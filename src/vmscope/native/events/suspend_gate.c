@@ -6,8 +6,7 @@
 #include <structmember.h>
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *locks;  /* dict: number of a thread state -> the lock that it waits for */
     PyObject *parked; /* set: those that wait */
     PyObject *own;    /* how the names of files begin whose code is never stopped */
@@ -175,9 +174,10 @@ static PyMemberDef suspend_gate_members[] = {
 };
 
 static PyType_Slot suspend_gate_slots[] = {
-    {Py_tp_doc, "Gate(own, called, hosts, /)\n--\n\nCalled as sys.monitoring calls, with a code object first: a thread for "
-                "whose state there is a lock waits until the lock is free, other than in code whose file name begins "
-                "with `own`, and in what that calls of files that begin with `called`, but for files of `hosts`."},
+    {Py_tp_doc,
+     "Gate(own, called, hosts, /)\n--\n\nCalled as sys.monitoring calls, with a code object first: a thread for "
+     "whose state there is a lock waits until the lock is free, other than in code whose file name begins "
+     "with `own`, and in what that calls of files that begin with `called`, but for files of `hosts`."},
     {Py_tp_new, suspend_gate_new},
     {Py_tp_dealloc, suspend_gate_dealloc},
     {Py_tp_traverse, suspend_gate_traverse},

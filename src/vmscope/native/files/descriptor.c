@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 typedef struct {
-    PyObject_HEAD
-    int fd; /* -1 once closed */
+    PyObject_HEAD int fd; /* -1 once closed */
 } Descriptor;
 
 static void

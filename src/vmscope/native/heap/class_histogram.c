@@ -7,8 +7,8 @@
 
 typedef struct {
     Classes classes;
-    Marks marks; /* 1: counted, or to be counted with those that the collector knows */
-    int frozen;  /* the collector knows objects that it does not tell of */
+    Marks marks;     /* 1: counted, or to be counted with those that the collector knows */
+    int frozen;      /* the collector knows objects that it does not tell of */
     PyObject **todo; /* such objects whose references are still to be followed; borrowed */
     size_t length, room;
 } Histogram;
@@ -162,7 +162,8 @@ count_objects(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 
 static PyMethodDef functions[] = {
     {"count_objects", count_objects, METH_NOARGS,
-     "count_objects(): (class, objects, their bytes) for each class that has objects: those that the garbage collector knows, and\n"
+     "count_objects(): (class, objects, their bytes) for each class that has objects: those that the garbage collector "
+     "knows, and\n"
      "what these and running functions refer to that it does not. As of one moment: no other thread runs meanwhile."},
     {NULL},
 };

@@ -198,19 +198,20 @@ add_content(Shape *shape)
                                   {AT_IMAGINARY, HPROF_DOUBLE, 0, NULL, "imag"}},
                        bytes[] = {{AT_ITEMS, HPROF_OBJECT, 0, NULL, "value"}},
                        items[] = {{AT_ITEMS, HPROF_OBJECT, 0, NULL, "items"}},
-                       map[] = {{AT_ITEMS, HPROF_OBJECT, 0, NULL, "keys"}, {AT_VALUES, HPROF_OBJECT, 0, NULL, "values"}};
+                       map[] = {{AT_ITEMS, HPROF_OBJECT, 0, NULL, "keys"},
+                                {AT_VALUES, HPROF_OBJECT, 0, NULL, "values"}};
     static const struct {
         PyTypeObject *type;
         int content;
         const Field *fields;
         size_t count;
     } kinds[] = {
-        {&PyBaseObject_Type, NOTHING, common, 3}, {&PyUnicode_Type, TEXT, text, 2},
-        {&PyLong_Type, NUMBER, number, 2},        {&PyFloat_Type, REAL, real, 1},
-        {&PyComplex_Type, COMPLEX, parts, 2},     {&PyBytes_Type, BYTES, bytes, 1},
+        {&PyBaseObject_Type, NOTHING, common, 3},  {&PyUnicode_Type, TEXT, text, 2},
+        {&PyLong_Type, NUMBER, number, 2},         {&PyFloat_Type, REAL, real, 1},
+        {&PyComplex_Type, COMPLEX, parts, 2},      {&PyBytes_Type, BYTES, bytes, 1},
         {&PyByteArray_Type, BYTE_ARRAY, bytes, 1}, {&PyList_Type, LIST, items, 1},
-        {&PyTuple_Type, TUPLE, items, 1},         {&PySet_Type, SET, items, 1},
-        {&PyFrozenSet_Type, SET, items, 1},       {&PyDict_Type, MAP, map, 2},
+        {&PyTuple_Type, TUPLE, items, 1},          {&PySet_Type, SET, items, 1},
+        {&PyFrozenSet_Type, SET, items, 1},        {&PyDict_Type, MAP, map, 2},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (shape->type == kinds[i].type) {

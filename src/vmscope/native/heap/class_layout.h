@@ -23,17 +23,17 @@ enum {
 
 /* Where a field's value is. */
 enum {
-    AT_SIZE,      /* sys.getsizeof */
-    AT_COUNT,     /* its references */
-    AT_REST,      /* an array of what is in no other field */
-    AT_ITEMS,     /* an array of elements, characters or bytes */
-    AT_VALUES,    /* the array of a dictionary's values */
-    AT_CODER,     /* how a text's characters are encoded */
-    AT_NUMBER,    /* an int */
-    AT_LARGE,     /* an array of bytes, of an int that needs more than 64 bits */
+    AT_SIZE,   /* sys.getsizeof */
+    AT_COUNT,  /* its references */
+    AT_REST,   /* an array of what is in no other field */
+    AT_ITEMS,  /* an array of elements, characters or bytes */
+    AT_VALUES, /* the array of a dictionary's values */
+    AT_CODER,  /* how a text's characters are encoded */
+    AT_NUMBER, /* an int */
+    AT_LARGE,  /* an array of bytes, of an int that needs more than 64 bits */
     AT_REAL,
     AT_IMAGINARY,
-    AT_MEMBER,    /* a member of the C struct, at `place` */
+    AT_MEMBER, /* a member of the C struct, at `place` */
     AT_DICT,
     AT_ATTRIBUTE, /* the attribute `name`, number `place` of those that the class's objects share */
 };

@@ -20,12 +20,12 @@
 /* -- classes -------------------------------------------------------------------------------------- */
 
 static const char *const own_names[OWN_NAMES] = {
-    [NAME_SIZE] = "__size__",      [NAME_COUNT] = "__refcount__", [NAME_REST] = "__referents__",
-    [NAME_CLASS] = "__class__",    [NAME_DICT] = "__dict__",      [NAME_BASES] = "__bases__",
-    [NAME_LINE] = "__mro__",       [NAME_NAME] = "name",          [NAME_IDENT] = "ident",
-    [NAME_NATIVE] = "native_id",   [NAME_THREAD] = "thread",      [NAME_HIGH] = "HI_BYTE_SHIFT",
-    [NAME_LOW] = "LO_BYTE_SHIFT",  [NAME_REFERENT] = "referent",  [NAME_EMPTY] = "",
-    [NAME_LATIN1] = "LATIN1",      [NAME_UTF16] = "UTF16",
+    [NAME_SIZE] = "__size__",     [NAME_COUNT] = "__refcount__", [NAME_REST] = "__referents__",
+    [NAME_CLASS] = "__class__",   [NAME_DICT] = "__dict__",      [NAME_BASES] = "__bases__",
+    [NAME_LINE] = "__mro__",      [NAME_NAME] = "name",          [NAME_IDENT] = "ident",
+    [NAME_NATIVE] = "native_id",  [NAME_THREAD] = "thread",      [NAME_HIGH] = "HI_BYTE_SHIFT",
+    [NAME_LOW] = "LO_BYTE_SHIFT", [NAME_REFERENT] = "referent",  [NAME_EMPTY] = "",
+    [NAME_LATIN1] = "LATIN1",     [NAME_UTF16] = "UTF16",
 };
 
 static const Static thread_fields[] = {{NAME(NAME_NAME), HPROF_OBJECT, 0},

@@ -8,55 +8,55 @@
 
 #include "heap/hprof.h"
 
-enum { /* an object's mark; its last bits count the references found so far */
-    KNOWN = 0x80, /* to the collector: it will be visited */
-    SEEN = 0x40,  /* written, or put off */
-    NAMED = 0x20, /* a text that has been written as a name */
-    MANY = 0x1F,  /* a table says how many */
+enum {               /* an object's mark; its last bits count the references found so far */
+       KNOWN = 0x80, /* to the collector: it will be visited */
+       SEEN = 0x40,  /* written, or put off */
+       NAMED = 0x20, /* a text that has been written as a name */
+       MANY = 0x1F,  /* a table says how many */
 };
 
 enum { /* ids beside an object's own, which is its address: of arrays that it has in the dump alone */
-    ITEMS = 1,
-    VALUES = 2,
-    REST = 4,
+       ITEMS = 1,
+       VALUES = 2,
+       REST = 4,
 };
 
 #define OF_OURS ((uint64_t)1 << 60) /* no address is as large: ids of what is in the dump alone */
 #define NO_FRAMES 1                 /* the number of the stack trace that all objects have */
 
 enum { /* classes that readers look for, and of which the program has no objects */
-    ARRAY_CLASS,
-    BYTES_CLASS,
-    LOADER_CLASS,
-    THREAD_CLASS,
-    UTF16_CLASS,
-    REFERENCE_CLASS,
-    SOFT_CLASS,
-    WEAK_CLASS,
-    FINAL_CLASS,
-    PHANTOM_CLASS,
-    OWN_CLASSES,
+       ARRAY_CLASS,
+       BYTES_CLASS,
+       LOADER_CLASS,
+       THREAD_CLASS,
+       UTF16_CLASS,
+       REFERENCE_CLASS,
+       SOFT_CLASS,
+       WEAK_CLASS,
+       FINAL_CLASS,
+       PHANTOM_CLASS,
+       OWN_CLASSES,
 };
 
 enum { /* names of ours */
-    NAME_SIZE,
-    NAME_COUNT,
-    NAME_REST,
-    NAME_CLASS,
-    NAME_DICT,
-    NAME_BASES,
-    NAME_LINE,
-    NAME_NAME,
-    NAME_IDENT,
-    NAME_NATIVE,
-    NAME_THREAD,
-    NAME_HIGH,
-    NAME_LOW,
-    NAME_REFERENT,
-    NAME_EMPTY,
-    NAME_LATIN1,
-    NAME_UTF16,
-    OWN_NAMES,
+       NAME_SIZE,
+       NAME_COUNT,
+       NAME_REST,
+       NAME_CLASS,
+       NAME_DICT,
+       NAME_BASES,
+       NAME_LINE,
+       NAME_NAME,
+       NAME_IDENT,
+       NAME_NATIVE,
+       NAME_THREAD,
+       NAME_HIGH,
+       NAME_LOW,
+       NAME_REFERENT,
+       NAME_EMPTY,
+       NAME_LATIN1,
+       NAME_UTF16,
+       OWN_NAMES,
 };
 
 typedef struct {
@@ -92,7 +92,7 @@ typedef struct {
     unsigned excess_bits;
     uint64_t last_id;
     uint32_t last_serial;
-    uint64_t objects; /* written so far */
+    uint64_t objects;        /* written so far */
     uint64_t known, visited; /* of those that the collector knows: all, and so far */
     PyObject *client;        /* who is told how far it is: a call, or NULL */
     int64_t told;            /* when */

@@ -157,8 +157,7 @@ vmscope_dump_load(Dump *dump, PyTypeObject *type)
 static void
 begin_class(Dump *dump, uint64_t id, uint64_t base, uint32_t bytes, size_t statics_size, size_t field_count)
 {
-    vmscope_hprof_part(&dump->out, HPROF_CLASS,
-                       1 + 8 + 4 + 6 * 8 + 4 + 2 + 2 + statics_size + 2 + field_count * 9);
+    vmscope_hprof_part(&dump->out, HPROF_CLASS, 1 + 8 + 4 + 6 * 8 + 4 + 2 + 2 + statics_size + 2 + field_count * 9);
     vmscope_hprof_id(&dump->out, id);
     vmscope_hprof_put(&dump->out, NO_FRAMES, 4);
     vmscope_hprof_id(&dump->out, base);
@@ -245,7 +244,7 @@ write_references(Dump *dump, const Class *metaclass, PyTypeObject *type, uint64_
 static int
 is_static(PyObject *key)
 {
-    static const char *const ours[] = {"__dict__",  "__class__",    "__bases__",    "__mro__",
+    static const char *const ours[] = {"__dict__", "__class__",    "__bases__",    "__mro__",
                                        "__size__", "__refcount__", "__referents__"};
     if (!PyUnicode_CheckExact(key)) {
         return 0;

@@ -411,7 +411,7 @@ collect(PyObject *object, void *context)
 static int
 compare(const void *left, const void *right)
 {
-    uintptr_t a = (uintptr_t) * (PyObject *const *)left, b = (uintptr_t) * (PyObject *const *)right;
+    uintptr_t a = (uintptr_t)*(PyObject *const *)left, b = (uintptr_t)*(PyObject *const *)right;
     return (a > b) - (a < b);
 }
 
@@ -550,8 +550,8 @@ put_field(Dump *dump, const Shape *shape, size_t number, PyObject *object, Py_ss
         vmscope_hprof_id(out, (uint64_t)integer);
         break;
     case AT_REAL:
-        vmscope_hprof_id(out, bits_of(shape->content == REAL ? PyFloat_AS_DOUBLE(object)
-                                                             : ((PyComplexObject *)object)->cval.real));
+        vmscope_hprof_id(
+            out, bits_of(shape->content == REAL ? PyFloat_AS_DOUBLE(object) : ((PyComplexObject *)object)->cval.real));
         break;
     case AT_IMAGINARY:
         vmscope_hprof_id(out, bits_of(((PyComplexObject *)object)->cval.imag));
@@ -571,8 +571,8 @@ vmscope_dump_object(Dump *dump, PyObject *object)
                                                                    : vmscope_dump_class(dump, (PyTypeObject *)object);
     }
     Class *class = vmscope_class(&dump->classes, type);
-    if (class == NULL || (class->more == NULL && (vmscope_dump_load(dump, type) < 0 ||
-                                                  vmscope_dump_reach(dump, (PyObject *)type, 0) < 0))) {
+    if (class == NULL || (class->more == NULL &&
+                          (vmscope_dump_load(dump, type) < 0 || vmscope_dump_reach(dump, (PyObject *)type, 0) < 0))) {
         return -1;
     }
     const Shape *shape = ((Entry *)class->more)->shape;

@@ -18,35 +18,35 @@ typedef struct {
 #define HPROF_NONE SIZE_MAX
 
 enum { /* records */
-    HPROF_UTF8 = 0x01,
-    HPROF_LOAD_CLASS = 0x02,
-    HPROF_FRAME = 0x04,
-    HPROF_TRACE = 0x05,
-    HPROF_SEGMENT = 0x1C,
-    HPROF_END = 0x2C,
+       HPROF_UTF8 = 0x01,
+       HPROF_LOAD_CLASS = 0x02,
+       HPROF_FRAME = 0x04,
+       HPROF_TRACE = 0x05,
+       HPROF_SEGMENT = 0x1C,
+       HPROF_END = 0x2C,
 };
 
 enum { /* records within a segment */
-    HPROF_JNI_GLOBAL = 0x01,
-    HPROF_JAVA_FRAME = 0x03,
-    HPROF_STICKY_CLASS = 0x05,
-    HPROF_THREAD = 0x08,
-    HPROF_CLASS = 0x20,
-    HPROF_INSTANCE = 0x21,
-    HPROF_OBJECTS = 0x22,
-    HPROF_PRIMITIVES = 0x23,
+       HPROF_JNI_GLOBAL = 0x01,
+       HPROF_JAVA_FRAME = 0x03,
+       HPROF_STICKY_CLASS = 0x05,
+       HPROF_THREAD = 0x08,
+       HPROF_CLASS = 0x20,
+       HPROF_INSTANCE = 0x21,
+       HPROF_OBJECTS = 0x22,
+       HPROF_PRIMITIVES = 0x23,
 };
 
 enum { /* types of fields and elements */
-    HPROF_OBJECT = 2,
-    HPROF_DOUBLE = 7,
-    HPROF_BYTE = 8,
-    HPROF_INT = 10,
-    HPROF_LONG = 11,
+       HPROF_OBJECT = 2,
+       HPROF_DOUBLE = 7,
+       HPROF_BYTE = 8,
+       HPROF_INT = 10,
+       HPROF_LONG = 11,
 };
 
-int vmscope_hprof_open(Hprof *out, int fd);  /* 0, or -1 when there is no memory */
-int vmscope_hprof_close(Hprof *out);         /* ends the dump; 0, or -1 with `error` */
+int vmscope_hprof_open(Hprof *out, int fd); /* 0, or -1 when there is no memory */
+int vmscope_hprof_close(Hprof *out);        /* ends the dump; 0, or -1 with `error` */
 void vmscope_hprof_flush(Hprof *out);
 
 /* A record of its own, whose body of `length` bytes follows. */

@@ -196,12 +196,12 @@ form_of(PyTypeObject *type)
             return ATOM;
         }
     }
-    return type == &PyDict_Type                                       ? DICT
-           : type == &PyCode_Type                                     ? CODE
-           : PyType_HasFeature(type, Py_TPFLAGS_TYPE_SUBCLASS)        ? CLASS
-           : PyType_HasFeature(type, Py_TPFLAGS_DICT_SUBCLASS)        ? DERIVED
-           : PyType_IS_GC(type)                                       ? PLAIN
-                                                                      : LEAF;
+    return type == &PyDict_Type                                ? DICT
+           : type == &PyCode_Type                              ? CODE
+           : PyType_HasFeature(type, Py_TPFLAGS_TYPE_SUBCLASS) ? CLASS
+           : PyType_HasFeature(type, Py_TPFLAGS_DICT_SUBCLASS) ? DERIVED
+           : PyType_IS_GC(type)                                ? PLAIN
+                                                               : LEAF;
 }
 
 Class *
@@ -281,7 +281,8 @@ vmscope_size_of(Class *class, PyObject *object)
         return class->type->tp_basicsize + (Py_ssize_t)sizeof(digit);
     }
     if (class->type == &PyList_Type) {
-        return class->header + class->type->tp_basicsize + ((PyListObject *)object)->allocated * (Py_ssize_t)sizeof(void *);
+        return class->header + class->type->tp_basicsize +
+               ((PyListObject *)object)->allocated * (Py_ssize_t)sizeof(void *);
     }
     return first_size(class, object);
 }
@@ -478,8 +479,7 @@ typedef struct { /* CPython's own, of 3.11 */
 } InterpreterFrame;
 
 typedef struct {
-    PyObject_HEAD
-    PyFrameObject *back;
+    PyObject_HEAD PyFrameObject *back;
     InterpreterFrame *frame;
 } Frame;
 

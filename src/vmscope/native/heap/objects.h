@@ -55,10 +55,10 @@ void vmscope_free_marks(Marks *marks);
 
 /* How the references of an object are found. */
 enum {
-    PLAIN,   /* by what the class tells the collector */
-    ATOM,    /* it has none */
-    LEAF,    /* by its members: the collector does not know it */
-    DICT,    /* by its items */
+    PLAIN, /* by what the class tells the collector */
+    ATOM,  /* it has none */
+    LEAF,  /* by its members: the collector does not know it */
+    DICT,  /* by its items */
     CODE,
     CLASS,
     DERIVED, /* as PLAIN, and by the items of the dictionary that it is */

@@ -137,9 +137,8 @@ looks_ours(HeapWalk *walk, PyObject *thing)
     }
     if (PyWeakref_CheckRefExact(thing)) {
         PyObject *referent = ((PyWeakReference *)thing)->wr_object;
-        return referent != Py_None && Py_REFCNT(referent) > 0 && !PyWeakref_Check(referent)
-                   ? looks_ours(walk, referent)
-                   : 0;
+        return referent != Py_None && Py_REFCNT(referent) > 0 && !PyWeakref_Check(referent) ? looks_ours(walk, referent)
+                                                                                            : 0;
     }
     return 0;
 }

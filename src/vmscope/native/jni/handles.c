@@ -126,7 +126,8 @@ local_at(Native *native, uintptr_t bits)
 
 /* -- threads --------------------------------------------------------------------------------------- */
 
-static PyTypeObject *thread_types[2]; /* the interface's own, and what stands for a thread that `threading` does not know */
+static PyTypeObject
+    *thread_types[2]; /* the interface's own, and what stands for a thread that `threading` does not know */
 
 int
 jni_know_threads(PyObject *machine)
@@ -163,7 +164,7 @@ thread_at(Native *native, uintptr_t bits, PyObject *thread)
     Py_INCREF(thread);
     PyObject *now = program_thread(thread);
     Global *global = (bits & 3) == LOCAL ? NULL : global_at(bits); /* looked for again: the table may have moved */
-    PyObject **place = (bits & 3) == LOCAL                        ? local_at(native, bits)
+    PyObject **place = (bits & 3) == LOCAL                       ? local_at(native, bits)
                        : global != NULL && !global->is_reference ? &global->object
                                                                  : NULL;
     if (place != NULL && *place == thread) {
@@ -235,8 +236,8 @@ jni_wrong(const Native *native, const void *handle)
         if (number != native->number) {
             return "a local reference of another thread, or none at all";
         }
-        if (place < native->capacity && (place >= native->count || native->serials[place] != serial ||
-                                         native->locals[place] == NULL)) {
+        if (place < native->capacity &&
+            (place >= native->count || native->serials[place] != serial || native->locals[place] == NULL)) {
             return "a local reference that was deleted, or whose frame is gone";
         }
     } else if ((bits & 3) != 0 && number == 0 && place < global_count) {

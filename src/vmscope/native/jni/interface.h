@@ -10,7 +10,7 @@
 
 #define JVMTI_SLOTS 156
 #define JVMTI_EXTENSIONS 2 /* functions over those, with numbers behind them */
-#define JNI_SLOTS 236 /* JDK 25's; 17 has the first 234 */
+#define JNI_SLOTS 236      /* JDK 25's; 17 has the first 234 */
 
 /* JVM TI's errors that are decided here; all others come from the interface's own functions. */
 enum {
@@ -31,7 +31,15 @@ enum {
     ERROR_INVALID_ENVIRONMENT = 116,
 };
 
-enum { JNI_OK = 0, JNI_ERR = -1, JNI_EDETACHED = -2, JNI_EVERSION = -3, JNI_ENOMEM = -4, JNI_EEXIST = -5, JNI_EINVAL = -6 };
+enum {
+    JNI_OK = 0,
+    JNI_ERR = -1,
+    JNI_EDETACHED = -2,
+    JNI_EVERSION = -3,
+    JNI_ENOMEM = -4,
+    JNI_EEXIST = -5,
+    JNI_EINVAL = -6
+};
 
 typedef union {
     uint8_t z;
@@ -56,13 +64,13 @@ typedef struct Native {
     uint32_t held;        /* locks of ours that this thread has: callbacks of the collector are postponed */
     uint32_t postponed_count, postponed_room;
     struct Postponed *postponed;
-    int without_python;   /* in a callback in which nothing of Python may be touched: no JNIEnv, UNATTACHED */
-    PyObject *pending;    /* the exception that JNI calls pending, or NULL */
-    PyObject *aside;      /* what a signal's handler raised while an agent's function ran: raised when that returns */
-    PyObject **locals;    /* local references: NULL where one was deleted */
-    uint16_t *serials;    /* of each place; grows when its reference goes */
+    int without_python; /* in a callback in which nothing of Python may be touched: no JNIEnv, UNATTACHED */
+    PyObject *pending;  /* the exception that JNI calls pending, or NULL */
+    PyObject *aside;    /* what a signal's handler raised while an agent's function ran: raised when that returns */
+    PyObject **locals;  /* local references: NULL where one was deleted */
+    uint16_t *serials;  /* of each place; grows when its reference goes */
     uint32_t count, capacity, room;
-    uint32_t *frames;     /* where each frame's references begin, with OWN_FRAME */
+    uint32_t *frames; /* where each frame's references begin, with OWN_FRAME */
     uint32_t depth;
     struct Native *next; /* of those whose threads have ended */
 } Native;
@@ -177,7 +185,7 @@ PyObject *jni_arguments(int count, const Value *values, const char *kinds); /* m
 typedef struct {
     const void *const *functions;
     uint64_t magic;
-    _Atomic int phase;     /* the VM's, as this environment sees it */
+    _Atomic int phase; /* the VM's, as this environment sees it */
     _Atomic int disposed;
     _Atomic uint64_t held; /* capabilities */
     _Atomic(void *) storage;

@@ -19,7 +19,7 @@ typedef struct {
 static int
 has_name(int32_t version)
 {
-    static const int32_t versions[] = {0x10002, 0x10004, 0x10006, 0x10008,  0x90000,
+    static const int32_t versions[] = {0x10002, 0x10004,  0x10006,  0x10008,  0x90000,
                                        0xa0000, 0x130000, 0x140000, 0x150000, 0x180000};
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         if (version == versions[i]) {

@@ -26,9 +26,9 @@ typedef struct {
         if (jni_begin(&entry, given, slot)) {
 
 #define JNI_END                                                                                                        \
-        }                                                                                                              \
-        jni_end(&entry);                                                                                               \
-        JNI_WITHOUT_GIL                                                                                                \
+    }                                                                                                                  \
+    jni_end(&entry);                                                                                                   \
+    JNI_WITHOUT_GIL                                                                                                    \
     }
 
 int jni_begin(Entry *entry, const void *given, int slot);

@@ -32,7 +32,8 @@ py_open(PyObject *Py_UNUSED(module), PyObject *arguments)
     vmscope_open_problematic_frame(NULL);
     Py_XDECREF(encoded);
     if (library == NULL) {
-        PyObject *words = PyUnicode_DecodeFSDefault(error == NULL ? "it cannot be loaded" : error); /* it has the path */
+        PyObject *words =
+            PyUnicode_DecodeFSDefault(error == NULL ? "it cannot be loaded" : error); /* it has the path */
         if (words != NULL) {
             PyErr_SetObject(PyExc_OSError, words);
             Py_DECREF(words);

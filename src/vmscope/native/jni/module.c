@@ -18,9 +18,8 @@ static PyObject *
 load_jni(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     static int (*const parts[])(PyObject *) = {
-        jni_add_threads,   jni_add_handles,        jni_add_environments, jni_add_callbacks,
-        jni_add_heap_callbacks, jni_add_memory,    jni_add_library,
-        jni_add_raw_monitors,   jni_add_java_vm,   jni_add_jnienv,
+        jni_add_threads, jni_add_handles, jni_add_environments, jni_add_callbacks, jni_add_heap_callbacks,
+        jni_add_memory,  jni_add_library, jni_add_raw_monitors, jni_add_java_vm,   jni_add_jnienv,
     };
     if (!vmscope_in_main_interpreter()) {
         PyErr_SetString(PyExc_RuntimeError, "native agents are the process's: only its main interpreter loads them");
@@ -57,7 +56,8 @@ program_exports(PyObject *Py_UNUSED(module), PyObject *argument)
 }
 
 static PyMethodDef functions[] = {
-    {"program_exports", program_exports, METH_O, "program_exports(name): whether the executable has a function of that name."},
+    {"program_exports", program_exports, METH_O,
+     "program_exports(name): whether the executable has a function of that name."},
     {"load_jni", load_jni, METH_NOARGS, "load_jni() -> module: the functions for native agents."},
     {NULL, NULL, 0, NULL},
 };

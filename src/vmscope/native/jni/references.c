@@ -223,7 +223,8 @@ jni_is_same_object(void *given, void *left, void *right)
     uint8_t same = 0;
     JNI_BEGIN(given, 24)
     int found[2];
-    const PyObject *one = jni_object(entry.native, left, &found[0]), *other = jni_object(entry.native, right, &found[1]);
+    const PyObject *one = jni_object(entry.native, left, &found[0]),
+                   *other = jni_object(entry.native, right, &found[1]);
     if (found[0] && found[1]) {
         same = one == other;
     } else {

@@ -122,7 +122,6 @@ jni_new_native(void)
     return jni_here = native;
 }
 
-
 /* Everything here is the main interpreter's: a thread that runs another one is not attached. */
 static int
 is_main(const PyThreadState *state)
@@ -178,7 +177,7 @@ py_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     int shortest = atomic_load(&living) > (jni_here != NULL) ? SHORTEST_WAIT : 0;
     for (int waited = 0; waited < LONGEST_WAIT && (waited < shortest || atomic_load(&entering) > 0); waited++) {
         Py_BEGIN_ALLOW_THREADS
-        (void)usleep(1000);
+        usleep(1000);
         Py_END_ALLOW_THREADS
     }
     Py_RETURN_NONE;

@@ -102,8 +102,7 @@ keeps_gil(int event)
 }
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     Environment *environment;
     int event;
     void (*function)(void);
@@ -455,8 +454,8 @@ static PyType_Slot callback_slots[] = {
 static PyType_Spec callback_spec = {
     .name = "vmscope.native.jni.Callback",
     .basicsize = sizeof(Callback),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
-             Py_TPFLAGS_IMMUTABLETYPE,
+    .flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = callback_slots,
 };
 
@@ -488,7 +487,8 @@ py_callback(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 static PyMethodDef functions[] = {
-    {"callback", py_callback, METH_VARARGS, "callback(environment, event, function): callable as the event's row says."},
+    {"callback", py_callback, METH_VARARGS,
+     "callback(environment, event, function): callable as the event's row says."},
     {NULL, NULL, 0, NULL},
 };
 

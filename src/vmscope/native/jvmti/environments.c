@@ -52,7 +52,8 @@ jni_forward(Environment *environment, int slot, int count, const Value *argument
     jni_tidy();
     PyObject *tuple = jni_arguments(count, arguments, kinds);
     PyObject *answer =
-        tuple == NULL ? NULL : vmscope_call_method(jni_bridge, "function", "(OiO)", environment->environment, slot, tuple);
+        tuple == NULL ? NULL
+                      : vmscope_call_method(jni_bridge, "function", "(OiO)", environment->environment, slot, tuple);
     if (answer != NULL) {
         status = PyLong_AsLong(answer);
         Py_DECREF(answer);

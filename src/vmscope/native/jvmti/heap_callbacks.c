@@ -9,8 +9,7 @@ static const char *const names[] = {
 };
 
 typedef struct {
-    PyObject_HEAD
-    int kind;
+    PyObject_HEAD int kind;
     void (*function)(void);
 } HeapCallback;
 

@@ -7,8 +7,8 @@
 
 #ifdef HAS_OBJECTS
 
-enum { ITERATION_ABORT = 0, ITERATION_CONTINUE = 1 }; /* jvmtiIterationControl */
-enum { FIRST_ROOT = KIND_GLOBAL - 1 };                /* jvmtiHeapRootKind begins there */
+enum { ITERATION_ABORT = 0, ITERATION_CONTINUE = 1 };          /* jvmtiIterationControl */
+enum { FIRST_ROOT = KIND_GLOBAL - 1 };                         /* jvmtiHeapRootKind begins there */
 enum { THREAD_TAG, THREAD_ID, DEPTH, METHOD, LOCATION, SLOT }; /* a StackLocal's items */
 
 #define MOST_ARGUMENTS 9
@@ -185,17 +185,17 @@ data_of(const HeapWalk *walk)
 }
 
 /* In C: an expression with a function of this type, in which no Python may be touched. */
-#define CALL_C(which, types, ...)                                             \
-    do {                                                                      \
-        Native *native = jni_native();                                        \
-        if (native == NULL) {                                                 \
-            PyErr_NoMemory();                                                 \
-            return -1;                                                        \
-        }                                                                     \
-        int before = native->without_python;                                  \
-        native->without_python = 1;                                           \
-        answer = ((int32_t(*) types)walk->functions[which])(__VA_ARGS__);     \
-        native->without_python = before;                                      \
+#define CALL_C(which, types, ...)                                                                                      \
+    do {                                                                                                               \
+        Native *native = jni_native();                                                                                 \
+        if (native == NULL) {                                                                                          \
+            PyErr_NoMemory();                                                                                          \
+            return -1;                                                                                                 \
+        }                                                                                                              \
+        int before = native->without_python;                                                                           \
+        native->without_python = 1;                                                                                    \
+        answer = ((int32_t(*) types)walk->functions[which])(__VA_ARGS__);                                              \
+        native->without_python = before;                                                                               \
     } while (0)
 #define P void *
 #define I int32_t
@@ -296,8 +296,8 @@ tell_python(const HeapWalk *walk, int which, const Reference *reference, const T
 {
     PyObject *arguments[MOST_ARGUMENTS], *local = reference->local;
     int count = 0, kind = reference->kind;
-    arguments[count++] = which == ROOT || which == STACK ? member(walk->root_kinds, kind - FIRST_ROOT)
-                                                         : member(walk->kinds, kind);
+    arguments[count++] =
+        which == ROOT || which == STACK ? member(walk->root_kinds, kind - FIRST_ROOT) : member(walk->kinds, kind);
     if (which == REFERENCE) {
         arguments[count++] = info_object(walk, reference);
         arguments[count++] = PyLong_FromLongLong(told->class_tag);
@@ -421,8 +421,12 @@ tell_field(const HeapWalk *walk, const Told *told, const Reference *field)
     }
     if (walk->functions[PRIMITIVE_FIELD] == NULL) {
         PyObject *arguments[] = {
-            member(walk->kinds, field->kind), info_object(walk, field),      PyLong_FromLongLong(told->class_tag),
-            tag_object(walk, told->thing),    Py_NewRef(field->referee),     primitive_type(walk, letter),
+            member(walk->kinds, field->kind),
+            info_object(walk, field),
+            PyLong_FromLongLong(told->class_tag),
+            tag_object(walk, told->thing),
+            Py_NewRef(field->referee),
+            primitive_type(walk, letter),
             Py_NewRef(walk->data),
         };
         return call_python(walk, PRIMITIVE_FIELD, 7, arguments);
@@ -456,8 +460,12 @@ tell_elements(const HeapWalk *walk, const Told *told, char letter, Py_ssize_t co
     int answer;
     if (walk->functions[ARRAY] == NULL) {
         PyObject *arguments[] = {
-            PyLong_FromLongLong(told->class_tag), PyLong_FromLongLong(told->size), tag_object(walk, told->thing),
-            PyLong_FromSsize_t(count),            primitive_type(walk, letter),    PyBytes_FromStringAndSize(memory, bytes),
+            PyLong_FromLongLong(told->class_tag),
+            PyLong_FromLongLong(told->size),
+            tag_object(walk, told->thing),
+            PyLong_FromSsize_t(count),
+            primitive_type(walk, letter),
+            PyBytes_FromStringAndSize(memory, bytes),
             Py_NewRef(walk->data),
         };
         return call_python(walk, ARRAY, 7, arguments);

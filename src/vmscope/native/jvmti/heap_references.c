@@ -24,8 +24,11 @@ add(const Finding *found, int kind, Py_ssize_t index, PyObject *name, PyObject *
         into->items = larger;
         into->room = room;
     }
-    into->items[into->count++] = (Reference){.kind = kind, .index = (int32_t)index, .name = Py_XNewRef(name),
-                                             .referrer = found->referrer, .referee = Py_NewRef(referee)};
+    into->items[into->count++] = (Reference){.kind = kind,
+                                             .index = (int32_t)index,
+                                             .name = Py_XNewRef(name),
+                                             .referrer = found->referrer,
+                                             .referee = Py_NewRef(referee)};
     return 0;
 }
 
@@ -113,8 +116,7 @@ find_in_sequence(Finding *found)
             items[j] = items[i];
             items[i] = other;
         }
-    }
-    else { /* attributes come before the elements, and are told after them */
+    } else { /* attributes come before the elements, and are told after them */
         Reference *ordered = malloc(all * sizeof *ordered);
         if (ordered == NULL) {
             PyErr_NoMemory();
@@ -152,8 +154,7 @@ find_in_dict(Finding *found)
         return 0;
     }
     size_t first = found->into->count;
-    if (PyDict_Type.tp_traverse(dict, count_one, &own) < 0 ||
-        vmscope_each_referent(dict, add_referent, found) < 0) {
+    if (PyDict_Type.tp_traverse(dict, count_one, &own) < 0 || vmscope_each_referent(dict, add_referent, found) < 0) {
         return -1;
     }
     for (size_t last = found->into->count; own > 0 && last > first; own--) {

@@ -106,7 +106,7 @@ meet(PyObject *thing, void *context)
 static int
 visit_code(PyCodeObject *code, Collection *all)
 {
-    PyObject *const parts[] = {code->co_consts,   code->co_names,    code->co_name,          code->co_qualname,
+    PyObject *const parts[] = {code->co_consts,   code->co_names,     code->co_name,          code->co_qualname,
                                code->co_filename, code->co_linetable, code->co_exceptiontable};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (meet(parts[i], all) < 0) {
@@ -180,7 +180,8 @@ iterate(HeapWalk *walk)
     int collecting = PyGC_Disable(); /* it would run the program's finalizers */
     walk->wants_tracked = 1;
     int status = vmscope_find_ours(walk);
-    for (size_t i = 0; status == 0 && i < walk->tracked.count; i++) { /* all are still there: nothing has run meanwhile */
+    for (size_t i = 0; status == 0 && i < walk->tracked.count;
+         i++) { /* all are still there: nothing has run meanwhile */
         fetch(&walk->tracked, i + AHEAD);
         status = collect_one(walk->tracked.items[i], &all);
     }
@@ -427,7 +428,8 @@ follow_heap(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyMethodDef functions[] = {
     {"iterate_heap", iterate_heap, METH_VARARGS, "iterate_heap(common, own): calls back for every object."},
     {"follow_heap", follow_heap, METH_VARARGS,
-     "follow_heap(common, own, start, roots): calls back for every reference from an object, or from an iterator's roots."},
+     "follow_heap(common, own, start, roots): calls back for every reference from an object, or from an iterator's "
+     "roots."},
     {NULL, NULL, 0, NULL},
 };
 

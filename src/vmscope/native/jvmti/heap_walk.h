@@ -13,20 +13,20 @@
 enum { ITERATION, REFERENCE, PRIMITIVE_FIELD, ARRAY, STRING, OBJECT, ROOT, STACK, OBJECT_REFERENCE, CALLBACKS };
 
 enum { /* jvmtiHeapReferenceKind */
-    KIND_CLASS = 1,
-    KIND_FIELD = 2,
-    KIND_ELEMENT = 3,
-    KIND_LOADER = 4,
-    KIND_STATIC = 8,
-    KIND_CONSTANT = 9,
-    KIND_SUPERCLASS = 10,
-    KIND_GLOBAL = 21,
-    KIND_LOCAL = 24,
-    KINDS,
+       KIND_CLASS = 1,
+       KIND_FIELD = 2,
+       KIND_ELEMENT = 3,
+       KIND_LOADER = 4,
+       KIND_STATIC = 8,
+       KIND_CONSTANT = 9,
+       KIND_SUPERCLASS = 10,
+       KIND_GLOBAL = 21,
+       KIND_LOCAL = 24,
+       KINDS,
 };
-enum { VISIT_OBJECTS = 0x100, VISIT_ABORT = 0x8000 };                             /* jvmtiHeapVisitControl */
+enum { VISIT_OBJECTS = 0x100, VISIT_ABORT = 0x8000 };                              /* jvmtiHeapVisitControl */
 enum { TAGGED = 0x4, UNTAGGED = 0x8, CLASS_TAGGED = 0x10, CLASS_UNTAGGED = 0x20 }; /* for whom no callback is called */
-enum { ONLY_TAGGED = 1, ONLY_UNTAGGED = 2 };                                      /* for whom an older one is called */
+enum { ONLY_TAGGED = 1, ONLY_UNTAGGED = 2 };                                       /* for whom an older one is called */
 
 typedef struct {
     PyObject **items;
@@ -56,20 +56,20 @@ typedef struct {
 } OfClass;
 
 typedef struct {
-    PyObject *callbacks[CALLBACKS];          /* or NULL */
-    void (*functions[CALLBACKS])(void);      /* an agent's, in C; or NULL */
-    PyObject *data;                          /* the agent's */
-    int filter;                              /* for whom a callback is called, or is not */
-    int older;                               /* the functions of JVM TI 1.0 */
-    PyTypeObject *klass;                     /* or NULL; with `older`, derived ones are meant too */
-    PyObject *tags, *by_id;                  /* the environment's Tags, and what it has them in */
-    PyObject *arrays;                        /* a tuple of the classes that have a length, each of C */
+    PyObject *callbacks[CALLBACKS];     /* or NULL */
+    void (*functions[CALLBACKS])(void); /* an agent's, in C; or NULL */
+    PyObject *data;                     /* the agent's */
+    int filter;                         /* for whom a callback is called, or is not */
+    int older;                          /* the functions of JVM TI 1.0 */
+    PyTypeObject *klass;                /* or NULL; with `older`, derived ones are meant too */
+    PyObject *tags, *by_id;             /* the environment's Tags, and what it has them in */
+    PyObject *arrays;                   /* a tuple of the classes that have a length, each of C */
     PyObject *tag_class, *holder_class, *info_class;
     PyObject *kinds, *root_kinds, *primitives; /* the enumerations' members, by number */
-    PyObject *control, *old_control;         /* what an answer that is no integer means */
-    PyObject *class_parts;                   /* bases, with their kinds, and loader of a class */
-    PyObject *folder;                        /* of vmscope's own code */
-    Py_ssize_t unbounded;                    /* objects that are visited before it is asked what there is at all */
+    PyObject *control, *old_control;           /* what an answer that is no integer means */
+    PyObject *class_parts;                     /* bases, with their kinds, and loader of a class */
+    PyObject *folder;                          /* of vmscope's own code */
+    Py_ssize_t unbounded;                      /* objects that are visited before it is asked what there is at all */
     Classes classes;
     PyObject *file; /* of the code that was looked at last, and whether it is vmscope's */
     int our_file;

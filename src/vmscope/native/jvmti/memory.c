@@ -138,7 +138,8 @@ static PyMethodDef functions[] = {
     {"allocate", py_allocate, METH_O, "allocate(bytes) -> int: a copy of them, which Deallocate frees."},
     {"free", py_free, METH_O, "free(address)"},
     {"view", py_view, METH_VARARGS, "view(address, size) -> memoryview: of what is the caller's."},
-    {"address", py_address, METH_O, "address(memoryview) -> int: of its first byte; ValueError for one that was released."},
+    {"address", py_address, METH_O,
+     "address(memoryview) -> int: of its first byte; ValueError for one that was released."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 typedef struct Waiter {
-    struct Waiter *next; /* in the same monitor: the one that came after this */
+    struct Waiter *next;           /* in the same monitor: the one that came after this */
     struct Waiter *before, *after; /* among all that wait */
     struct Monitor *monitor;
     pid_t thread;
@@ -35,7 +35,7 @@ typedef struct Monitor {
     pthread_cond_t free;
     _Atomic uint64_t owner; /* 0: nobody */
     uint32_t entered;
-    _Atomic uint32_t users; /* threads that wait for it, or in it */
+    _Atomic uint32_t users;  /* threads that wait for it, or in it */
     _Atomic uint32_t serial; /* odd: it exists */
     Waiter *first, *last;
     struct Monitor *next; /* free one */
@@ -460,7 +460,7 @@ jni_create_raw_monitor(Environment *environment, const char *name, void **id)
 }
 
 #define FIND(slot)                                                                                                     \
-    int error = jni_enter(environment, slot, NO_THREAD);                                                                       \
+    int error = jni_enter(environment, slot, NO_THREAD);                                                               \
     if (error != ERROR_NONE) {                                                                                         \
         return error;                                                                                                  \
     }                                                                                                                  \

@@ -8,8 +8,7 @@
 #include "jni/interface.h"
 
 typedef struct {
-    PyObject_HEAD
-    PyObject *lock; /* an RLock */
+    PyObject_HEAD PyObject *lock; /* an RLock */
     PyObject *acquire;
     PyObject *release;
 } DeferringLock;
@@ -52,8 +51,7 @@ deferring_lock_is_owned(PyObject *object, PyObject *Py_UNUSED(ignored))
 /* What `__exit__` is there: a `with` has it from before `__enter__` is called, and drops it when it is left. So one that
  * goes without having been called, of a lock that was taken meanwhile, gives it back. */
 typedef struct {
-    PyObject_HEAD
-    DeferringLock *lock;
+    PyObject_HEAD DeferringLock *lock;
     Py_ssize_t taken; /* how often this thread had it before */
     int called;
 } Exit;
@@ -100,7 +98,8 @@ exit_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     if (!self->called && self->taken >= 0) {
         PyObject *raised = PyErr_GetRaisedException();
-        PyObject *done = count_taken(self->lock) > self->taken ? deferring_lock_release((PyObject *)self->lock, NULL, 0) : NULL;
+        PyObject *done =
+            count_taken(self->lock) > self->taken ? deferring_lock_release((PyObject *)self->lock, NULL, 0) : NULL;
         Py_XDECREF(done);
         PyErr_SetRaisedException(raised);
     }
@@ -163,7 +162,8 @@ deferring_lock_dealloc(PyObject *object)
 }
 
 static PyMethodDef deferring_lock_methods[] = {
-    {"acquire", deferring_lock_acquire, METH_NOARGS, "acquire($self, /)\n--\n\nWaits for it; its owner has it once more."},
+    {"acquire", deferring_lock_acquire, METH_NOARGS,
+     "acquire($self, /)\n--\n\nWaits for it; its owner has it once more."},
     {"release", (PyCFunction)(void (*)(void))deferring_lock_release, METH_FASTCALL, "release($self, /)\n--\n\nOnce."},
     {"__enter__", deferring_lock_acquire, METH_NOARGS, NULL},
 #ifndef VMSCOPE_WITH_IS_INTERRUPTED

@@ -21,7 +21,7 @@ vmscope_add_locks(PyObject *Py_UNUSED(module))
 
 #else
 
-#define FOREVER ((PY_TIMEOUT_T)-1)
+#define FOREVER ((PY_TIMEOUT_T) - 1)
 
 /* -- who has it ---------------------------------------------------------------------------------------------------- */
 

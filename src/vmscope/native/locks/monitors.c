@@ -89,7 +89,8 @@ monitors_held(PyObject *object, PyObject *args)
 }
 
 static PyMethodDef monitors_methods[] = {
-    {"held", monitors_held, METH_VARARGS, "held(state): the locks that the thread of this state has, the first taken first."},
+    {"held", monitors_held, METH_VARARGS,
+     "held(state): the locks that the thread of this state has, the first taken first."},
     {NULL, NULL, 0, NULL},
 };
 

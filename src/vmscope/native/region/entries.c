@@ -114,8 +114,7 @@ read_entry(NativeState *state, PyObject *item, Entry *out)
     PyObject *value = PyTuple_GET_ITEM(item, 1);
     out->slot = PyTuple_GET_ITEM(item, 4);
     out->cell = PyTuple_GET_ITEM(item, 5);
-    if (read_name(PyTuple_GET_ITEM(item, 0), out) < 0 ||
-        read_code(PyTuple_GET_ITEM(item, 2), &out->header.units) < 0 ||
+    if (read_name(PyTuple_GET_ITEM(item, 0), out) < 0 || read_code(PyTuple_GET_ITEM(item, 2), &out->header.units) < 0 ||
         read_code(PyTuple_GET_ITEM(item, 3), &out->header.variability) < 0) {
         return -1;
     }
@@ -201,7 +200,10 @@ empty_prologue(void)
         int64_t mod_time_stamp;
         int32_t entry_offset, num_entries;
     } prologue = {
-        .magic = {0xca, 0xfe, 0xc0, 0xc0}, .order = PY_LITTLE_ENDIAN, .major = 2, .entry_offset = sizeof prologue,
+        .magic = {0xca, 0xfe, 0xc0, 0xc0},
+        .order = PY_LITTLE_ENDIAN,
+        .major = 2,
+        .entry_offset = sizeof prologue,
     };
     _Static_assert(sizeof prologue == 32, "the prologue has no padding");
     return PyBytes_FromStringAndSize((const char *)&prologue, sizeof prologue);

@@ -13,8 +13,7 @@
 #include <sys/mman.h>
 
 typedef struct {
-    PyObject_HEAD
-    void *address; /* NULL once closed */
+    PyObject_HEAD void *address; /* NULL once closed */
     size_t length;
     unsigned generation;
 } LockMapping;
@@ -121,7 +120,8 @@ lock_file(PyObject *Py_UNUSED(module), PyObject *number)
 }
 
 static PyMethodDef file_lock_functions[] = {
-    {"lock_file", lock_file, METH_O, "Takes the file's flock, exclusive, at once: BlockingIOError where another has it."},
+    {"lock_file", lock_file, METH_O,
+     "Takes the file's flock, exclusive, at once: BlockingIOError where another has it."},
     {NULL, NULL, 0, NULL},
 };
 

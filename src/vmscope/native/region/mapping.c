@@ -128,8 +128,7 @@ guarded_gather(char *to, const char *base, size_t mapped, size_t size, const Off
 /* -- the type ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    PyObject_HEAD
-    char *base;
+    PyObject_HEAD char *base;
     size_t size;   /* what the caller asked for */
     size_t mapped; /* the same, up to the next page */
     long users;    /* atomic: 1 while open, and 1 for each read that is running; at 0 it is unmapped */
@@ -297,11 +296,9 @@ mapping_read_in_order(Mapping *self, PyObject *const *ranges, Py_ssize_t count)
         if (!PyTuple_Check(ranges[i])) {
             PyErr_SetString(PyExc_TypeError, "a range is a tuple (offset, length)");
             made = false;
-        }
-        else if (!PyArg_ParseTuple(ranges[i], "nn:read_in_order", &offset, &length)) {
+        } else if (!PyArg_ParseTuple(ranges[i], "nn:read_in_order", &offset, &length)) {
             made = false;
-        }
-        else {
+        } else {
             PyObject *bytes = part_bytes(self, offset, length, &parts[i]);
             PyTuple_SET_ITEM(result, i, bytes);
             made = bytes != NULL;
@@ -355,8 +352,7 @@ mapping_gather(Mapping *self, PyObject *args)
     if ((size_t)out.len != offsets.count * WORD) {
         PyErr_Format(PyExc_ValueError, "%zu values need %zu bytes, the buffer has %zd", offsets.count,
                      offsets.count * WORD, out.len);
-    }
-    else if (mapping_acquire(self)) {
+    } else if (mapping_acquire(self)) {
         sigset_t mask;
         vmscope_guard_enter(GUARD_FILES, &mask);
         Outcome outcome = guarded_gather(out.buf, self->base, self->mapped, self->size, &offsets);
@@ -364,11 +360,9 @@ mapping_gather(Mapping *self, PyObject *args)
         mapping_release(self);
         if (outcome == RANGE) {
             raise_range(self);
-        }
-        else if (outcome == FAULT) {
+        } else if (outcome == FAULT) {
             raise_fault();
-        }
-        else {
+        } else {
             result = Py_NewRef(Py_None);
         }
     }
@@ -396,14 +390,12 @@ gather_job(PyTypeObject *type, PyObject *job, char *to, size_t room, bool *fault
     Py_ssize_t result = -1;
     if (offsets.count > room / WORD) {
         PyErr_SetString(PyExc_ValueError, "the buffer is too small for these values");
-    }
-    else if (mapping_acquire(mapping)) {
+    } else if (mapping_acquire(mapping)) {
         Outcome outcome = guarded_gather(to, mapping->base, mapping->mapped, mapping->size, &offsets);
         mapping_release(mapping);
         if (outcome == RANGE) {
             raise_range(mapping);
-        }
-        else {
+        } else {
             *fault = outcome == FAULT;
             if (*fault) {
                 memset(to, 0, offsets.count * WORD);

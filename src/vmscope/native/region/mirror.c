@@ -344,7 +344,8 @@ mirror_map_file(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     Mirror *self = (Mirror *)object, *none = NULL;
     if (self->path == NULL || !atomic_compare_exchange_strong(&direct, &none, self)) {
-        PyErr_SetString(PyExc_RuntimeError, self->path == NULL ? "there is no file" : "this process has a mapped region");
+        PyErr_SetString(PyExc_RuntimeError,
+                        self->path == NULL ? "there is no file" : "this process has a mapped region");
         return NULL;
     }
     int status, fd = open(self->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); /* not the one with the lock */
@@ -474,9 +475,11 @@ static PyMethodDef mirror_methods[] = {
     {"copy", mirror_copy, METH_NOARGS, "The image with whole entries only, and how many bytes of it are in use."},
     {"set_file", mirror_set_file, METH_VARARGS,
      "set_file(path, device, inode, used): the file that the thread will write; it holds the image's first bytes."},
-    {"map_file", mirror_map_file, METH_NOARGS, "Makes the file itself the image, before start(). OSError where that cannot be."},
+    {"map_file", mirror_map_file, METH_NOARGS,
+     "Makes the file itself the image, before start(). OSError where that cannot be."},
     {"start", mirror_start, METH_VARARGS,
-     "start(interval[, on_loss]): starts the thread, which makes a visit every so many ns. It calls `on_loss`, once, when\n"
+     "start(interval[, on_loss]): starts the thread, which makes a visit every so many ns. It calls `on_loss`, once, "
+     "when\n"
      "somebody has removed the file or cut it short."},
     {"stop", mirror_stop, METH_VARARGS, "stop(timeout): a last copy, then the end; False if it did not end in time."},
     {"save", mirror_save, METH_O, "Writes the whole image, brought up to date, to a file (OSError)."},

@@ -32,8 +32,7 @@ typedef struct Chunk {
 } Chunk;
 
 typedef struct {
-    PyObject_HEAD
-    unsigned char *image;
+    PyObject_HEAD unsigned char *image;
     size_t capacity;
     int64_t epoch;   /* CLOCK_MONOTONIC ns from which the clock and the time stamps count */
     LongSlot *clock; /* a bound slot that shows the ns since then, even numbers only */
@@ -45,8 +44,8 @@ typedef struct {
     _Atomic size_t count;
     _Atomic unsigned char *dirty; /* a byte for each page of the image that the file lacks */
 
-    Thread thread; /* its error is the last one on the file */
-    uint32_t used; /* where the next entry goes; under the thread's mutex, with the prologue in the image */
+    Thread thread;    /* its error is the last one on the file */
+    uint32_t used;    /* where the next entry goes; under the thread's mutex, with the prologue in the image */
     int64_t interval; /* ns */
 
     /* The file, and what of the image it has: the thread's own while it runs. */
@@ -54,7 +53,7 @@ typedef struct {
     dev_t device;
     ino_t inode;
     int fd;
-    int direct; /* the image is the file itself, mapped: nothing is written to it */
+    int direct;        /* the image is the file itself, mapped: nothing is written to it */
     nlink_t links;     /* that the file had when it was opened; a file system may not count them */
     int lost, told;    /* somebody removed it or cut it short; `on_loss` was called */
     PyObject *on_loss; /* or NULL */

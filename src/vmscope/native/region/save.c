@@ -44,7 +44,8 @@ is_shared(int folder)
 static int
 is_own(const struct stat *status)
 {
-    return status->st_uid == geteuid() && status->st_nlink == 1 && (S_ISREG(status->st_mode) || S_ISFIFO(status->st_mode));
+    return status->st_uid == geteuid() && status->st_nlink == 1 &&
+           (S_ISREG(status->st_mode) || S_ISFIFO(status->st_mode));
 }
 
 /* For what has no offsets, as pipes and terminals; each wait for its reader has an end. */
@@ -53,7 +54,8 @@ write_stream(int fd, const unsigned char *from, size_t length)
 {
     while (length > 0) {
         ssize_t written = write(fd, from, length);
-        if (written < 0 && errno == EAGAIN && poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, STREAM_WAIT) == 1) {
+        if (written < 0 && errno == EAGAIN &&
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, STREAM_WAIT) == 1) {
             continue;
         }
         if (written < 0 && errno != EINTR) {
@@ -95,7 +97,8 @@ vmscope_save_image(Mirror *self, const char *path)
     }
     struct stat status;
     int shared = is_shared(folder), error;
-    int fd = openat(folder, name, (shared ? flags | O_NOFOLLOW : flags) | O_NONBLOCK, 0600); /* a pipe nobody reads: ENXIO */
+    int fd =
+        openat(folder, name, (shared ? flags | O_NOFOLLOW : flags) | O_NONBLOCK, 0600); /* a pipe nobody reads: ENXIO */
     error = errno;
     close(folder);
     if (fd < 0) {

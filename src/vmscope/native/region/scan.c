@@ -43,7 +43,7 @@ text_from(const unsigned char *raw, int64_t size)
 typedef struct {
     PyObject_HEAD
 #ifdef Py_GIL_DISABLED
-    PyMutex lock;
+        PyMutex lock;
 #endif
     PyObject *places[PLACES]; /* ASCII str or NULL */
     PyObject *order[ORDERED]; /* the same, by an entry's number in its walk */
@@ -72,8 +72,8 @@ place_of(const uint64_t *words, Py_ssize_t length)
 static bool
 is_name(PyObject *str, const void *raw, Py_ssize_t length)
 {
-    return str != NULL && PyUnicode_GET_LENGTH(str) == length
-           && memcmp(PyUnicode_1BYTE_DATA(str), raw, (size_t)length) == 0;
+    return str != NULL && PyUnicode_GET_LENGTH(str) == length &&
+           memcmp(PyUnicode_1BYTE_DATA(str), raw, (size_t)length) == 0;
 }
 
 static PyObject *
@@ -206,15 +206,13 @@ set_error(WalkStatus status, const Walk *walk, const WalkEntry *entry)
     const char *what = errors[status].what;
     if (PyUnicode_GET_LENGTH(name) > 0) {
         message = PyUnicode_FromFormat("%s: %lld (offset %lld, entry %R)", what, value, offset, name);
-    }
-    else {
+    } else {
         message = PyUnicode_FromFormat("%s: %lld (offset %lld)", what, value, offset);
     }
-    if (message != NULL && (module = PyImport_ImportModule("vmscope.errors")) != NULL
-        && (type = vmscope_attribute(module, errors[status].type)) != NULL
-        && (args = PyTuple_Pack(1, message)) != NULL
-        && (kwargs = Py_BuildValue("{sLsO}", "offset", offset, "entry", name)) != NULL
-        && (error = PyObject_Call(type, args, kwargs)) != NULL) {
+    if (message != NULL && (module = PyImport_ImportModule("vmscope.errors")) != NULL &&
+        (type = vmscope_attribute(module, errors[status].type)) != NULL && (args = PyTuple_Pack(1, message)) != NULL &&
+        (kwargs = Py_BuildValue("{sLsO}", "offset", offset, "entry", name)) != NULL &&
+        (error = PyObject_Call(type, args, kwargs)) != NULL) {
         PyErr_SetObject(type, error);
     }
     Py_XDECREF(error);
@@ -278,14 +276,10 @@ tuple_from(Names *names, size_t number, const Walk *walk, const WalkEntry *entry
         return NULL;
     }
     PyObject *items[] = {
-        PyLong_FromLongLong(entry->offset),
-        name_from(names, number, walk->data + entry->name, entry->name_length),
-        PyLong_FromLong(entry->data_type),
-        PyLong_FromLong(entry->units),
-        PyLong_FromLong(entry->variability),
-        PyLong_FromLong(entry->flags),
-        PyLong_FromLong(entry->vector_length),
-        PyLong_FromLongLong(entry->value),
+        PyLong_FromLongLong(entry->offset),    name_from(names, number, walk->data + entry->name, entry->name_length),
+        PyLong_FromLong(entry->data_type),     PyLong_FromLong(entry->units),
+        PyLong_FromLong(entry->variability),   PyLong_FromLong(entry->flags),
+        PyLong_FromLong(entry->vector_length), PyLong_FromLongLong(entry->value),
     };
     bool whole = true;
     for (Py_ssize_t i = 0; i < 8; i++) {
@@ -321,11 +315,9 @@ scan(PyObject *self, PyObject *const *args, Py_ssize_t count)
                 Py_CLEAR(entries);
             }
             Py_XDECREF(tuple);
-        }
-        else if (status == WALK_END) {
+        } else if (status == WALK_END) {
             result = Py_BuildValue("OL", entries, (long long)walk.next);
-        }
-        else {
+        } else {
             set_error(status, &walk, &entry);
         }
     }
@@ -376,8 +368,7 @@ read_values(PyObject *self, PyObject *const *args, Py_ssize_t count)
             if (set_value((Names *)self, number, values, &walk, &entry) < 0) {
                 Py_CLEAR(values);
             }
-        }
-        else if (status != WALK_END) {
+        } else if (status != WALK_END) {
             set_error(status, &walk, &entry);
             Py_CLEAR(values);
         }
@@ -435,8 +426,8 @@ take_wanted(Walk *walk, WalkEntry *entry, Wanted *wanted, Py_ssize_t count, uint
             continue;
         }
         for (Py_ssize_t i = 0; i < count; i++) {
-            if (wanted[i].length == entry->name_length
-                && memcmp(wanted[i].name, walk->data + entry->name, (size_t)entry->name_length) == 0) {
+            if (wanted[i].length == entry->name_length &&
+                memcmp(wanted[i].name, walk->data + entry->name, (size_t)entry->name_length) == 0) {
                 wanted[i].entry = *entry;
             }
         }
@@ -502,7 +493,8 @@ static PyMethodDef functions[] = {
     {"read", (PyCFunction)(void (*)(void))read_values, METH_FASTCALL,
      "read(buffer, offset, big, /)\n--\n\nThe values of the entries that scan finds, by name."},
     {"find", (PyCFunction)(void (*)(void))find, METH_FASTCALL,
-     "find(buffer, offset, big, names, /)\n--\n\nThe values of the entries of these names, of those before any damage."},
+     "find(buffer, offset, big, names, /)\n--\n\nThe values of the entries of these names, of those before any "
+     "damage."},
     {"decode_text", decode_text, METH_O,
      "decode_text(raw, /)\n--\n\nText as the JDK's reader decodes it: UTF-8, U+FFFD for what is malformed."},
 };

@@ -6,9 +6,9 @@
 
 /* The type codes that there are, as bits: all lie between '@' and '`'. */
 #define TYPE_BIT(code) (UINT32_C(1) << ((code) & 31))
-#define TYPES                                                                                                    \
-    (TYPE_BIT('B') | TYPE_BIT('Z') | TYPE_BIT('J') | TYPE_BIT('I') | TYPE_BIT('S') | TYPE_BIT('C') | TYPE_BIT('D') \
-     | TYPE_BIT('F') | TYPE_BIT('V') | TYPE_BIT('L') | TYPE_BIT('['))
+#define TYPES                                                                                                          \
+    (TYPE_BIT('B') | TYPE_BIT('Z') | TYPE_BIT('J') | TYPE_BIT('I') | TYPE_BIT('S') | TYPE_BIT('C') | TYPE_BIT('D') |   \
+     TYPE_BIT('F') | TYPE_BIT('V') | TYPE_BIT('L') | TYPE_BIT('['))
 
 static int32_t
 load32(const Walk *walk, int64_t offset)
@@ -221,8 +221,7 @@ walk_squeeze(unsigned char *text, int64_t length)
         if (from[0] == 0xed && end - from > 1 && from[1] >= 0xa0 && from[1] <= 0xbf) {
             from += end - from > 2 && from[2] >= 0x80 && from[2] <= 0xbf ? 3 : 2;
             *to++ = 0xff;
-        }
-        else {
+        } else {
             *to++ = *from++;
         }
     }

@@ -9,8 +9,7 @@
 #define FIELDS 4 /* collections, ns, collected, uncollectable */
 
 typedef struct {
-    PyObject_HEAD
-    LongSlot *slots[GENERATIONS][FIELDS];
+    PyObject_HEAD LongSlot *slots[GENERATIONS][FIELDS];
     LongSlot *longest;
     TextSlot *cause, *last_cause;
     int64_t started;
@@ -104,9 +103,8 @@ collector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     for (Py_ssize_t i = 0; i < GENERATIONS; i++) {
         PyObject *row = PyTuple_GET_SIZE(rows) == GENERATIONS ? PyTuple_GET_ITEM(rows, i) : NULL;
         for (Py_ssize_t k = 0; k < FIELDS; k++) {
-            PyObject *slot = row != NULL && PyTuple_Check(row) && PyTuple_GET_SIZE(row) == FIELDS
-                                 ? PyTuple_GET_ITEM(row, k)
-                                 : NULL;
+            PyObject *slot =
+                row != NULL && PyTuple_Check(row) && PyTuple_GET_SIZE(row) == FIELDS ? PyTuple_GET_ITEM(row, k) : NULL;
             if (slot == NULL || !PyObject_TypeCheck(slot, state->long_slot)) {
                 PyErr_SetString(PyExc_TypeError, "a collector takes a tuple of 3 tuples of 4 LongSlots");
                 Py_DECREF(self);
@@ -136,9 +134,10 @@ collector_dealloc(PyObject *object)
 }
 
 static PyType_Slot collector_type_slots[] = {
-    {Py_tp_doc, "Collector(generations, longest, cause, last_cause)\n--\n\nA gc callback; for each of 3 generations the "
-                "slots of collections, ns, collected and uncollectable objects; then those of the longest pause in ns, of "
-                "what is being collected and of what was last."},
+    {Py_tp_doc,
+     "Collector(generations, longest, cause, last_cause)\n--\n\nA gc callback; for each of 3 generations the "
+     "slots of collections, ns, collected and uncollectable objects; then those of the longest pause in ns, of "
+     "what is being collected and of what was last."},
     {Py_tp_new, collector_new},
     {Py_tp_dealloc, collector_dealloc},
     {Py_tp_call, collector_call},

@@ -7,8 +7,7 @@
 #include <structmember.h>
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc call;
+    PyObject_HEAD vectorcallfunc call;
     PyObject *function;
     LongSlot *slot;
 } ImportTimer;
@@ -82,7 +81,8 @@ static PyMemberDef timer_members[] = {
 };
 
 static PyType_Slot timer_slots[] = {
-    {Py_tp_doc, "ImportTimer(function, slot)\n--\n\nCalls the function; ns spent in it, on any thread, go to the slot."},
+    {Py_tp_doc,
+     "ImportTimer(function, slot)\n--\n\nCalls the function; ns spent in it, on any thread, go to the slot."},
     {Py_tp_new, timer_new},
     {Py_tp_dealloc, timer_dealloc},
     {Py_tp_traverse, timer_traverse},

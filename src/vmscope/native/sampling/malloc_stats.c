@@ -15,15 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS 1000000             /* ns */
-#define MANY 12000             /* free chunks, which are seldom in a cache: to go through more may take 3 ms */
-#define SMALL (4 << 20)        /* bytes of a heap that is gone through in less, whatever there is in it */
-#define PAGE 4096              /* that is looked at; the kernel's may be larger */
-#define LOOKS 128              /* pages */
+#define MS 1000000      /* ns */
+#define MANY 12000      /* free chunks, which are seldom in a cache: to go through more may take 3 ms */
+#define SMALL (4 << 20) /* bytes of a heap that is gone through in less, whatever there is in it */
+#define PAGE 4096       /* that is looked at; the kernel's may be larger */
+#define LOOKS 128       /* pages */
 #define FIRST_PAUSE (250 * MS)
 #define LAST_PAUSE (64000LL * MS)
-#define ALIGNMENT 16           /* of chunks */
-#define IN_USE 1               /* the bit of a chunk's size that says so of the one before */
+#define ALIGNMENT 16 /* of chunks */
+#define IN_USE 1     /* the bit of a chunk's size that says so of the one before */
 #define MAPPED 2
 #define FLAGS 7
 #define ARENA_ALIGNMENT (64 << 20) /* of the heaps of arenas other than the main one, on 64 bits */

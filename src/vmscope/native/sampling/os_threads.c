@@ -136,7 +136,8 @@ task_ids(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 static PyMethodDef functions[] = {
     {"task_ids", task_ids, METH_NOARGS, "task_ids()\n--\n\nThe ids of this process's native threads."},
     {"read_tasks", read_tasks, METH_O,
-     "read_tasks(ids, /)\n--\n\n(stat, syscall, CPU time in ns) of each native thread, as /proc has them; of one that has "
+     "read_tasks(ids, /)\n--\n\n(stat, syscall, CPU time in ns) of each native thread, as /proc has them; of one that "
+     "has "
      "ended (b'', b'', -1)."},
     {NULL, NULL, 0, NULL},
 };

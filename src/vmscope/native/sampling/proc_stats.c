@@ -143,8 +143,8 @@ vmscope_each_anonymous(VisitRange *visit, void *context)
 #define ALIGNMENT 16
 #define SIZE_CLASSES 32
 #define BATCH 256
-#define CHUNK_PAGES 4096                /* pages that mincore is asked for at once */
-#define MAX_RANGE ((uintptr_t)1 << 38)  /* larger ones are shadow memory or the like */
+#define CHUNK_PAGES 4096               /* pages that mincore is asked for at once */
+#define MAX_RANGE ((uintptr_t)1 << 38) /* larger ones are shadow memory or the like */
 
 typedef struct { /* CPython's own, 3.10 and later */
     uint32_t count, padding;

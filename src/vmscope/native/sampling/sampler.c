@@ -12,15 +12,15 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define MS 1000000             /* ns */
-#define IDLE_INTERVAL (500 * MS) /* two looks a second at the CPU clock while the program stands still */
-#define IDLE_CPU 50000         /* ns of the program's CPU that are not worth a visit */
-#define SLOW_PERIOD (250 * MS) /* what takes longer the more there is: four times a second at most, */
-#define SLOW_FACTOR 200        /* and a pause of so many times its CPU time, hence 0.5 % of a core */
-#define CROWD 100              /* threads: more */
+#define MS 1000000                 /* ns */
+#define IDLE_INTERVAL (500 * MS)   /* two looks a second at the CPU clock while the program stands still */
+#define IDLE_CPU 50000             /* ns of the program's CPU that are not worth a visit */
+#define SLOW_PERIOD (250 * MS)     /* what takes longer the more there is: four times a second at most, */
+#define SLOW_FACTOR 200            /* and a pause of so many times its CPU time, hence 0.5 % of a core */
+#define CROWD 100                  /* threads: more */
 #define CROWD_PERIOD (5000LL * MS) /* are counted so often at most */
-#define NO_COLLECTION 2147480333 /* a threshold that keeps the collector off: no number of a program's */
-#define SMOOTHING 0.125        /* weight of a visit in the contention estimate */
+#define NO_COLLECTION 2147480333   /* a threshold that keeps the collector off: no number of a program's */
+#define SMOOTHING 0.125            /* weight of a visit in the contention estimate */
 
 #ifndef Py_GIL_DISABLED /* there it has other counts */
 #define HAS_LONG_LIVED 1
@@ -71,8 +71,8 @@
     X(OWN_CPU, "own.cpu")
 #ifdef HAS_POOLS
 #define POOL_FIELDS(X)                                                                                                 \
-    X(POOL_BYTES, "pools.bytes") X(POOL_CAPACITY, "pools.capacity") X(POOL_BLOCKS, "pools.blocks")                     \
-    X(POOL_ARENAS, "pools.arenas")
+    X(POOL_BYTES, "pools.bytes")                                                                                       \
+    X(POOL_CAPACITY, "pools.capacity") X(POOL_BLOCKS, "pools.blocks") X(POOL_ARENAS, "pools.arenas")
 #else
 #define POOL_FIELDS(X)
 #endif
@@ -100,8 +100,7 @@ enum { THREADING, ACTIVE, DAEMONIC, TRACEMALLOC, GET_TRACED, NAME_COUNT };
 static const char *const looked_up[] = {"threading", "_active", "_daemonic", "_tracemalloc", "get_traced_memory"};
 
 typedef struct {
-    PyObject_HEAD
-    Thread thread;
+    PyObject_HEAD Thread thread;
     int64_t interval, delay; /* ns */
     PyInterpreterState *interpreter;
     LongSlot *slots[FIELD_COUNT];
@@ -123,7 +122,7 @@ typedef struct {
     int64_t live, started, running, active; /* threads, as last counted; by which a change is seen */
     _Atomic int64_t crowd_due;              /* when to count many, and daemons, again */
     _Atomic int crowd_owed;                 /* there was a change since they were counted */
-    double contended, observed; /* smoothed: the waits beyond a switch interval, and all there was */
+    double contended, observed;             /* smoothed: the waits beyond a switch interval, and all there was */
 } Sampler;
 
 /* In a forked child: thread states of the parent's time. */
@@ -314,7 +313,7 @@ count_running(Sampler *self)
 static int64_t
 count_live(Sampler *self)
 {
-#ifdef Py_GIL_DISABLED /* the list of thread states changes while it is walked */
+#ifdef Py_GIL_DISABLED        /* the list of thread states changes while it is walked */
     return self->running + 1; /* the main one, which nobody started */
 #else
     int64_t live = -1;
@@ -744,7 +743,8 @@ static PyMethodDef sampler_methods[] = {
 };
 
 static PyType_Slot sampler_type_slots[] = {
-    {Py_tp_doc, "Sampler(slots)\n--\n\nA thread that sets the slot of each field (SAMPLED has the names) now and then."},
+    {Py_tp_doc,
+     "Sampler(slots)\n--\n\nA thread that sets the slot of each field (SAMPLED has the names) now and then."},
     {Py_tp_new, sampler_new},
     {Py_tp_dealloc, sampler_dealloc},
     {Py_tp_methods, sampler_methods},

@@ -43,12 +43,12 @@ static struct {
 /* The mirror to save, a strong reference that belongs to whoever takes it out. The rest is written while
  * it is NULL. */
 static _Atomic(Mirror *) armed;
-static pid_t owner; /* not a child that nobody told us of */
+static pid_t owner;                                   /* not a child that nobody told us of */
 static char file_path[PATH_MAX], save_path[PATH_MAX]; /* "": none */
 static dev_t file_device;
 static ino_t file_inode;
 
-static int for_agents; /* native agents are there: their crashes are told, with or without a region */
+static int for_agents;       /* native agents are there: their crashes are told, with or without a region */
 static _Atomic pid_t worker; /* the thread that is at it */
 static sigjmp_buf next_step;
 static uint64_t scratch[TEXT_WORDS];

@@ -27,7 +27,8 @@ typedef struct {
     unsigned users;          /* under `lock`; while ours is there, more than none */
     struct sigaction before; /* constant while there are users, but for what the fatal path changes */
     struct sigaction below;  /* of one that was installed above ours: what was there before both */
-    volatile sig_atomic_t overtaken; /* there was one: it takes ours for the one before it, and may call it, or put it back */
+    volatile sig_atomic_t
+        overtaken; /* there was one: it takes ours for the one before it, and may call it, or put it back */
 } Place;
 
 static Place places[] = {{.signum = SIGBUS}, {.signum = SIGSEGV}}; /* of GUARD_FILES the first, of GUARD_MEMORY both */

@@ -56,7 +56,8 @@ handling_frame(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyMethodDef functions[] = {
     {"handling_frame", handling_frame, METH_VARARGS,
-     "handling_frame(frame, offset, folder): the first frame, from this one at this offset outwards, that has a handler\n"
+     "handling_frame(frame, offset, folder): the first frame, from this one at this offset outwards, that has a "
+     "handler\n"
      "for where it is, and its offset; None and 0 where code of this folder comes before, or there is none."},
     {NULL, NULL, 0, NULL},
 };

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NAME 1000 /* characters of a function's name */
-#define MOST_PATH 4096 /* and of a file's */
+#define MOST_NAME 1000                              /* characters of a function's name */
+#define MOST_PATH 4096                              /* and of a file's */
 #define MOST_TEXT (4 * (MOST_NAME + MOST_PATH) + 2) /* bytes of both */
-#define SPARE 128     /* codes and places that there is always room for */
+#define SPARE 128                                   /* codes and places that there is always room for */
 #define SPARE_TEXT (8 * MOST_TEXT)
 #define LARGEST (1 << 26) /* code units, and bytes of a line table: no code is that long */
 #define PIECE 256         /* what is read at once */

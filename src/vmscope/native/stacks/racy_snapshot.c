@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES 12     /* of one stack */
-#define ROOMS 64     /* made for the names of one stack, of which ten are enough */
-#define LIST_TRIES 8 /* of the list of states */
+#define TRIES 12       /* of one stack */
+#define ROOMS 64       /* made for the names of one stack, of which ten are enough */
+#define LIST_TRIES 8   /* of the list of states */
 #define LEAST_FRAMES 8 /* that there is room for, whatever the limit: those at which a stack is read twice */
 #define ANYWHERE ((uintptr_t)0), UINTPTR_MAX
 
@@ -98,8 +98,7 @@ read_thread(Snapshot *self, uintptr_t state, SnapshotThread *thread)
 {
     memset(thread, 0, sizeof *thread);
     thread->begin = self->frame_count;
-    if (!vmscope_is_listed(self->interpreter, state) ||
-        !vmscope_read_state(self->interpreter, state, &thread->state)) {
+    if (!vmscope_is_listed(self->interpreter, state) || !vmscope_read_state(self->interpreter, state, &thread->state)) {
         return ENDED;
     }
     self->reads++;

@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct Snapshot {
     uintptr_t interpreter;
-    size_t limit; /* frames of one thread */
+    size_t limit;            /* frames of one thread */
     SnapshotThread *threads; /* the newest first */
     SnapshotFrame *frames;
     size_t thread_count, frame_count;

@@ -58,8 +58,9 @@ static int
 is_unchanged(const Frame *frame, int at_same_instruction)
 {
     Frame found;
-    return vmscope_read_frame(&found, frame->address) && found.code == frame->code && found.previous == frame->previous &&
-           found.owner == frame->owner && (!at_same_instruction || found.instruction == frame->instruction);
+    return vmscope_read_frame(&found, frame->address) && found.code == frame->code &&
+           found.previous == frame->previous && found.owner == frame->owner &&
+           (!at_same_instruction || found.instruction == frame->instruction);
 }
 
 int
@@ -69,7 +70,8 @@ vmscope_find_innermost(uintptr_t state, uintptr_t *frame)
     return vmscope_load(state + AT_STATE(current_frame), frame);
 #else
     uintptr_t in_c;
-    return vmscope_load(state + AT_STATE(cframe), &in_c) && vmscope_load(in_c + offsetof(_PyCFrame, current_frame), frame);
+    return vmscope_load(state + AT_STATE(cframe), &in_c) &&
+           vmscope_load(in_c + offsetof(_PyCFrame, current_frame), frame);
 #endif
 }
 
@@ -97,7 +99,8 @@ is_live(uintptr_t state, const Frame *frame)
         } else if (i == 0) {
             return vmscope_load(state + AT_STATE(datastack_top), &top) && frame->address < top;
         } else { /* as full as it was when the next one began */
-            return vmscope_load(chunk + AT_CHUNK(top), &top) && frame->address - chunk < AT_CHUNK(data) + top * VMSCOPE_WORD;
+            return vmscope_load(chunk + AT_CHUNK(top), &top) &&
+                   frame->address - chunk < AT_CHUNK(data) + top * VMSCOPE_WORD;
         }
     }
     return 0;
@@ -191,7 +194,8 @@ read_callers(Stack *self, int64_t since)
         self->count++;
     }
     if (checked == CHECKED && self->count > held + 2 &&
-        ((held_live != NULL && !is_live(self->state, held_live)) || !is_unchanged(&self->frames[held], held >= first))) {
+        ((held_live != NULL && !is_live(self->state, held_live)) ||
+         !is_unchanged(&self->frames[held], held >= first))) {
         return 0;
     }
     return (until != 0 ? until : now()) - since <= SHORT;
@@ -269,7 +273,8 @@ vmscope_is_listed(uintptr_t interpreter, uintptr_t address)
 {
     uintptr_t previous, next = 0;
     return vmscope_load(address + AT_STATE(prev), &previous) &&
-           vmscope_load(previous == 0 ? interpreter + THREADS_HEAD : previous + AT_STATE(next), &next) && next == address;
+           vmscope_load(previous == 0 ? interpreter + THREADS_HEAD : previous + AT_STATE(next), &next) &&
+           next == address;
 }
 
 /* -- the GIL -------------------------------------------------------------------------------------- */

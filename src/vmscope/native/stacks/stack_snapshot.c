@@ -27,8 +27,7 @@ typedef struct {
 } Want;
 
 typedef struct {
-    PyObject_HEAD
-    PyObject *kinds;
+    PyObject_HEAD PyObject *kinds;
     Snapshot *snapshot;
     Tasks tasks; /* of one that was taken without the GIL */
     size_t held; /* frames whose code objects are references: the first ones */
@@ -95,7 +94,7 @@ wanted(Want **wants, size_t *size, size_t count, PyObject *code, int offset, int
 static PyObject *
 wanted_object(StackSnapshot *self, PyObject *object)
 {
-    PyObject *bound = object == NULL             ? NULL
+    PyObject *bound = object == NULL              ? NULL
                       : PyCFunction_Check(object) ? PyCFunction_GET_SELF(object)
                       : PyMethod_Check(object)    ? PyMethod_GET_SELF(object)
                                                   : object;
@@ -188,8 +187,7 @@ picture_reserve(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     size_t count = 16;
     int there;
-    for (PyThreadState *state = vmscope_first_state(PyInterpreterState_Get()); state != NULL;
-         state = state->next) {
+    for (PyThreadState *state = vmscope_first_state(PyInterpreterState_Get()); state != NULL; state = state->next) {
         count++;
     }
     Py_BEGIN_ALLOW_THREADS
@@ -279,9 +277,9 @@ picture_threads(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
     PyObject *list = PyList_New((Py_ssize_t)snapshot->thread_count);
     for (size_t i = 0; list != NULL && i < snapshot->thread_count; i++) {
         const SnapshotThread *thread = &snapshot->threads[snapshot->thread_count - 1 - i]; /* the newest comes first */
-        PyObject *row = Py_BuildValue("KkkOO", (unsigned long long)thread->state.id, thread->state.ident,
-                                      thread->state.native_id, thread->cut ? Py_True : Py_False,
-                                      thread->lost ? Py_True : Py_False);
+        PyObject *row =
+            Py_BuildValue("KkkOO", (unsigned long long)thread->state.id, thread->state.ident, thread->state.native_id,
+                          thread->cut ? Py_True : Py_False, thread->lost ? Py_True : Py_False);
         if (row == NULL) {
             Py_CLEAR(list);
         } else {
@@ -507,17 +505,19 @@ static PyMethodDef picture_methods[] = {
     {"instructions", (PyCFunction)picture_instructions, METH_NOARGS,
      "instructions()\n--\n\n(code, offset, innermost) of all frames, each once; of a picture that was taken here."},
     {"threads", (PyCFunction)picture_threads, METH_NOARGS,
-     "threads()\n--\n\n(state, ident, native_id, cut, lost) of each thread, the oldest first: whether it has more frames, "
+     "threads()\n--\n\n(state, ident, native_id, cut, lost) of each thread, the oldest first: whether it has more "
+     "frames, "
      "and whether they could not be read."},
     {"frames", (PyCFunction)picture_frames, METH_O,
      "frames(at, /)\n--\n\nThe numbers of one thread's frames among the places, the innermost first."},
-    {"places", (PyCFunction)picture_places, METH_NOARGS,
-     "places()\n--\n\n(qualname, filename, line) of all frames."},
+    {"places", (PyCFunction)picture_places, METH_NOARGS, "places()\n--\n\n(qualname, filename, line) of all frames."},
     {"kept", (PyCFunction)picture_kept, METH_VARARGS,
-     "kept(at, other, there, /)\n--\n\n(depth, code, offset, what was kept) of those frames of one thread which are the same "
+     "kept(at, other, there, /)\n--\n\n(depth, code, offset, what was kept) of those frames of one thread which are "
+     "the same "
      "as in another picture, with their depth there: of the innermost, and of those that something was wanted of."},
     {"tasks", (PyCFunction)picture_tasks, METH_NOARGS,
-     "tasks()\n--\n\n(id, stat, syscall, CPU time in ns) of each native thread as of the same moment, as `read_tasks` has "
+     "tasks()\n--\n\n(id, stat, syscall, CPU time in ns) of each native thread as of the same moment, as `read_tasks` "
+     "has "
      "them; None: it was taken here."},
     {NULL, NULL, 0, NULL},
 };

@@ -14,10 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOST_FRAMES 1024 /* of one thread, as tool/model/thread_snapshot.py has it */
+#define MOST_FRAMES 1024            /* of one thread, as tool/model/thread_snapshot.py has it */
 #define GIL_PATIENCE 100000000      /* ns for which a dump waits while one thread keeps the GIL, */
 #define LONGEST_PATIENCE 2000000000 /* and in any case: with many threads that want it, its turn comes late */
-#define OWN "vmscope listener" /* what the kernel has cut */
+#define OWN "vmscope listener"      /* what the kernel has cut */
 
 ThreadDump *
 vmscope_take_dump(void)
@@ -148,7 +148,8 @@ typedef struct {
     const char *header, *state;
 } Activity;
 
-static const Activity runnable = {"runnable", "RUNNABLE"}, sleeping = {"waiting on condition", "TIMED_WAITING (sleeping)"},
+static const Activity runnable = {"runnable", "RUNNABLE"},
+                      sleeping = {"waiting on condition", "TIMED_WAITING (sleeping)"},
                       waiting = {"waiting on condition", "WAITING (parking)"},
                       limited = {"waiting on condition", "TIMED_WAITING (parking)"};
 
@@ -213,7 +214,8 @@ is_own(const Task *task)
 static void
 put_name(Text *text, const Task *task)
 {
-    const char *begin = task == NULL ? NULL : strchr(task->stat, '('), *end = begin == NULL ? NULL : strrchr(begin, ')');
+    const char *begin = task == NULL ? NULL : strchr(task->stat, '('),
+               *end = begin == NULL ? NULL : strrchr(begin, ')');
     put(text, "\"");
     if (is_main(task)) {
         put(text, "MainThread");
@@ -232,9 +234,9 @@ put_times(Text *text, const ThreadDump *self, const Task *task)
     long nice = 0;
     unsigned long long start = 0;
     double elapsed = 0.0, cpu = task == NULL || task->cpu < 0 ? 0.0 : (double)task->cpu / 1e6;
-    if (rest != NULL && sscanf(rest + 1,
-                               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %ld %*d %*d %llu",
-                               &nice, &start) == 2) {
+    if (rest != NULL &&
+        sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %ld %*d %*d %llu", &nice,
+               &start) == 2) {
         elapsed = self->running - (double)start / (double)sysconf(_SC_CLK_TCK);
     }
     put(text, "os_prio=%ld cpu=%.2fms elapsed=%.2fs", nice, cpu, elapsed > 0 ? elapsed : 0.0);

@@ -169,7 +169,8 @@ static PyMethodDef functions[] = {
     {"thread_states", thread_states, METH_NOARGS,
      "thread_states()\n--\n\n(state, ident, native_id, whether it has a frame) of each thread, the oldest first."},
     {"thread_stacks", thread_stacks, METH_VARARGS,
-     "thread_stacks(limit, only=0, /)\n--\n\n(state, [(code, offset), ...]) of each thread that has a frame, or of one: "
+     "thread_stacks(limit, only=0, /)\n--\n\n(state, [(code, offset), ...]) of each thread that has a frame, or of "
+     "one: "
      "from the top of its stack, `limit` frames at most."},
     {"tie_thread", tie_thread, METH_VARARGS,
      "tie_thread(state, object, /)\n--\n\nKeeps one object until that thread ends; False where that cannot be."},

@@ -169,13 +169,15 @@ static PyMethodDef functions[] = {
      "On a thread of our own: what follows is told to sys.monitoring, sys.settrace and sys.setprofile."},
     {"leave_programs_code", leave_programs_code, METH_NOARGS, "Ends that."},
     {"call_later", call_later, METH_VARARGS,
-     "call_later(delay, callback): calls it once, on a thread of our own, in so many ns; not in a forked child. Takes the\n"
+     "call_later(delay, callback): calls it once, on a thread of our own, in so many ns; not in a forked child. Takes "
+     "the\n"
      "place of a call that still waits. OSError where no thread can be started, RuntimeError in a sub-interpreter."},
     {"cancel_call", cancel, METH_VARARGS,
      "cancel_call(wait=True): no call comes any more; one under way is waited for. False if that took too long.\n"
      "With wait=False, for the end of the process, a thread that only sleeps is not waited for."},
     {"prepare_listener", prepare_listener, METH_NOARGS,
-     "Makes the one descriptor of a Listener that the program's table has: for a call to come, which has no such table."},
+     "Makes the one descriptor of a Listener that the program's table has: for a call to come, which has no such "
+     "table."},
     {NULL},
 };
 

@@ -142,7 +142,8 @@ vmscope_thread_wait(Thread *self, int64_t nanoseconds)
     vmscope_thread_account(self);
     struct timespec deadline = deadline_after(nanoseconds);
     pthread_mutex_lock(&self->mutex);
-    while (!self->stopping && !self->kicked && pthread_cond_timedwait(&self->wake, &self->mutex, &deadline) != ETIMEDOUT) {
+    while (!self->stopping && !self->kicked &&
+           pthread_cond_timedwait(&self->wake, &self->mutex, &deadline) != ETIMEDOUT) {
     }
     int stopping = self->stopping;
     self->kicked = 0;
@@ -443,7 +444,8 @@ static int
 has_ended(Thread *self, const struct timespec *deadline)
 {
     pthread_mutex_lock(&self->mutex);
-    while (self->alive && deadline != NULL && pthread_cond_timedwait(&self->ended, &self->mutex, deadline) != ETIMEDOUT) {
+    while (self->alive && deadline != NULL &&
+           pthread_cond_timedwait(&self->ended, &self->mutex, deadline) != ETIMEDOUT) {
     }
     int ended = !self->alive;
     pthread_mutex_unlock(&self->mutex);
@@ -472,7 +474,7 @@ join(Thread *self, int64_t timeout)
     int ended = 0;
     while (!ended && has_ended(self, &deadline)) {
         pthread_mutex_lock(&self->turn); /* soon: what it may be held for is the end of a thread that runs no more */
-        ended = has_ended(self, NULL); /* false: it has just been started again */
+        ended = has_ended(self, NULL);   /* false: it has just been started again */
         if (ended && self->joinable) {
             pthread_join(self->thread, NULL);
             wait_until_gone(self->tid);
@@ -596,13 +598,15 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     int stopped[THREAD_KINDS];
     for (int kind = 0; kind < THREAD_KINDS; kind++) {
         Thread *self = found[kind] = get_active(kind);
-        stopped[kind] = self != NULL && atomic_fetch_add(&self->paused, 1) == 0; /* of two forks at once the first waits */
+        stopped[kind] =
+            self != NULL && atomic_fetch_add(&self->paused, 1) == 0; /* of two forks at once the first waits */
         if (stopped[kind]) {
             ask_to_stop(self, PAUSE);
         }
-        if (kind == LATER_THREAD && stopped[kind]) { /* its call may start the others: they come into view once it is over */
+        if (kind == LATER_THREAD &&
+            stopped[kind]) { /* its call may start the others: they come into view once it is over */
             Py_BEGIN_ALLOW_THREADS
-            (void)join(self, CALL_TIMEOUT);
+            join(self, CALL_TIMEOUT);
             Py_END_ALLOW_THREADS
         }
     }
@@ -739,7 +743,8 @@ in_main_interpreter(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 }
 
 static PyMethodDef functions[] = {
-    {"in_main_interpreter", in_main_interpreter, METH_NOARGS, "False in a sub-interpreter, which has no threads of ours."},
+    {"in_main_interpreter", in_main_interpreter, METH_NOARGS,
+     "False in a sub-interpreter, which has no threads of ours."},
     {"before_fork", before_fork, METH_NOARGS, "For os.register_at_fork: stops the running threads."},
     {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, "Starts them again once os.fork has returned."},
     {"after_fork_in_child", after_fork_in_child, METH_NOARGS, "Forgets them: they and their files are the parent's."},

@@ -24,24 +24,24 @@ typedef struct {
     int wake_signal;                   /* what wakes it besides the condition; 0: nothing does */
     int shares_files;                  /* it has to be a child of a thread that has the program's descriptors */
 
-    pthread_mutex_t mutex; /* held for some instructions only, never across a system call */
+    pthread_mutex_t mutex;      /* held for some instructions only, never across a system call */
     pthread_cond_t wake, ended; /* for the thread: there is something to do; for others: its body has returned */
 
     pthread_mutex_t turn; /* held while the thread is started or joined: one may do that at a time */
     pthread_t thread;
-    pid_t tid;                                         /* the thread's own while it runs */
-    pid_t pid;                                         /* whose thread it is: a bare fork(2) tells nobody */
-    int joinable, alive, running, stopping, kicked;    /* under the mutex; alive: until the body has returned */
-    _Atomic int paused;                                /* forks under way */
-    _Atomic int finished;                              /* no fork starts it again */
-    int stuck;                                         /* on a frozen disk, as the last fork found it */
-    _Atomic int late;                                  /* a fork has waited in vain for the command that it runs */
-    int64_t cpu;                                       /* ns of CPU that are accounted for; the thread's own */
-    _Atomic int error;                                 /* errno of the last failure: a start, or the owner's work */
+    pid_t tid;                                      /* the thread's own while it runs */
+    pid_t pid;                                      /* whose thread it is: a bare fork(2) tells nobody */
+    int joinable, alive, running, stopping, kicked; /* under the mutex; alive: until the body has returned */
+    _Atomic int paused;                             /* forks under way */
+    _Atomic int finished;                           /* no fork starts it again */
+    int stuck;                                      /* on a frozen disk, as the last fork found it */
+    _Atomic int late;                               /* a fork has waited in vain for the command that it runs */
+    int64_t cpu;                                    /* ns of CPU that are accounted for; the thread's own */
+    _Atomic int error;                              /* errno of the last failure: a start, or the owner's work */
 } Thread;
 
 int64_t vmscope_clock(clockid_t clock); /* ns */
-int64_t vmscope_now(void);                /* CLOCK_MONOTONIC, ns */
+int64_t vmscope_now(void);              /* CLOCK_MONOTONIC, ns */
 
 /* A signal that nobody sends, which a thread of ours waits for with a descriptor. It is blocked there, and so is never
  * delivered, whatever its action is. */
