@@ -36,7 +36,7 @@ native_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->timer);
     Py_VISIT(state->mirror);
     Py_VISIT(state->call);
-    Py_VISIT(state->quiet_exit);
+    Py_VISIT(state->deferring_lock_exit);
     Py_VISIT(state->picture);
     Py_VISIT(state->current);
     return 0;
@@ -52,7 +52,7 @@ native_clear(PyObject *module)
     Py_CLEAR(state->timer);
     Py_CLEAR(state->mirror);
     Py_CLEAR(state->call);
-    Py_CLEAR(state->quiet_exit);
+    Py_CLEAR(state->deferring_lock_exit);
     Py_CLEAR(state->picture);
     Py_CLEAR(state->current);
     return 0;

@@ -58,7 +58,7 @@ typedef struct {
     PyTypeObject *timer;
     PyTypeObject *mirror;
     PyTypeObject *call;
-    PyTypeObject *quiet_exit; /* NULL where there is none */
+    PyTypeObject *deferring_lock_exit; /* NULL where there is none */
     PyTypeObject *picture;    /* NULL: there is none */
     PyObject *current;        /* what the relays made last ask for the thread; their serial, which no others have */
     uint64_t serial;
