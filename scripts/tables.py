@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from tool_tables import tool_interface
+import tool_tables
 
 import vmscope.cli
 from vmscope.cli import COMMANDS
@@ -56,13 +56,12 @@ def table(*rows: Iterable[str]) -> str:
 def counters(rows: Iterable[Row]) -> str:
     def cells(name: str, kind: str, units: int, feed: str, since: str, source: str, meaning: str) -> tuple[str, ...]:
         if feed.startswith("="):
-            kind, cost = f"alias of `{feed[1:]}`", ""
-        else:
-            cost = COSTS[feed.partition(":")[0]]
-        return f"`{name}`", kind, Units(units).name.lower(), source, since or "all", cost, meaning
+            return f"`{name}`", meaning, f"alias of `{feed[1:]}`"
+        unit = "" if units in (Units.NONE, Units.STRING) else f" of {Units(units).name.lower()}"
+        cost = COSTS[feed.partition(":")[0]]
+        return f"`{name}`", meaning, f"{kind}{unit}; {cost}; {source}" + (f"; from {since} on" if since else "")
 
-    headings = ("name", "kind", "units", "source", "Python", "cost", "meaning")
-    return table(headings, *(cells(*row) for row in rows))
+    return table(("name", "meaning", "kind; when it is updated; source"), *(cells(*row) for row in rows))
 
 
 def options() -> str:
@@ -126,12 +125,14 @@ def pages() -> Iterator[tuple[Path, str, str]]:
     yield DOCS / "instruments.md", "Instruments", instruments()
     yield DOCS / "options.md", "VM options", options()
     yield DOCS / "diagnostic-commands.md", "Diagnostic commands", diagnostic_commands()
-    yield DOCS / "tool-interface.md", "The tool interface", tool_interface(table)
+    for name, title, generated in tool_tables.pages(table):
+        yield DOCS / f"{name}.md", title, generated
     yield DOCS / "native-agents.md", "Native agents", java_classes()
     for name, purpose in COMMANDS:
         if not (Path(vmscope.cli.__file__).parent / f"{name}.py").exists():
             continue
-        yield DOCS / "commands" / f"{name}.md", f"vmscope {name}: {purpose}", command(name)
+        title = f"vmscope {name}\n\n{purpose[0].upper()}{purpose[1:]}."
+        yield DOCS / "commands" / f"{name}.md", title, command(name)
 
 
 def updated(page: str, generated: str) -> str:

@@ -1,4 +1,6 @@
-"""The tables of docs/tool-interface.md: functions, events, capabilities and errors, out of the table in the code.
+"""The pages docs/tool-*.md of functions, events, capabilities and errors, out of the table in the code.
+
+Functions are sections, so that each has an anchor and is found by the search; the others are tables.
 
 What stands in a method's docstring after `CPython:` is the function's mechanism, after `Differs:` what a JVM does
 otherwise; both go to the end of their paragraph.
@@ -7,7 +9,7 @@ otherwise; both go to the end of their paragraph.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from vmscope.tool.environment import Environment
 from vmscope.tool.functions.unsupported import Impossible
@@ -19,43 +21,45 @@ from vmscope.tool.spec.events import EVENTS
 from vmscope.tool.spec.functions import BY_METHOD, SINCE, SLOTS, Function
 
 Table = Callable[..., str]
-FUNCTION_COLUMNS = ("slot", "function", "phases", "capability", "state", "on CPython", "other than a JVM")
 CAPABILITY_COLUMNS = ("bit", "capability", "3.11", "3.12", "3.13", "3.14+", "3.13t+", "mechanism, or why none")
 BUILDS = (((3, 11), True), ((3, 12), True), ((3, 13), True), ((3, 14), True), ((3, 13), False))  # with a GIL or not
 
 
-def tool_interface(table: Table) -> str:
-    """The page's generated part; `table` makes a Markdown table of rows, the heading first."""
-    parts = [
-        ("Functions", FUNCTION_COLUMNS, functions()),
-        ("Events", ("number", "event", "phases", "capability", "for one thread", "callback gets"), events()),
-        ("Capabilities", CAPABILITY_COLUMNS, capabilities()),
-        ("Errors", ("code", "JVM TI's name", "class", "meaning"), errors()),
-    ]
-    return "\n".join(f"## {title}\n\n{table(heading, *rows)}" for title, heading, rows in parts)
+def pages(table: Table) -> Iterator[tuple[str, str, str]]:
+    """Each page's name, title and generated part; `table` makes a Markdown table of rows, the heading first."""
+    yield "tool-functions", "Functions", "\n".join(functions())
+    heading: tuple[str, ...] = ("number", "event", "phases", "capability", "for one thread", "callback gets")
+    yield "tool-events", "Events", table(heading, *events())
+    yield "tool-capabilities", "Capabilities", table(CAPABILITY_COLUMNS, *capabilities())
+    heading = ("code", "JVM TI's name", "class", "meaning")
+    yield "tool-errors", "Errors", table(heading, *errors())
 
 
-def functions() -> Iterable[tuple[str, ...]]:
+def functions() -> Iterable[str]:
+    """A section for each function, in the order of their slots."""
     by_slot = {function.slot: function for function in BY_METHOD.values()}
-    for slot in range(1, SLOTS + 1):
-        function = by_slot.get(slot)
-        if function is None:
-            yield (str(slot), "reserved", "", "", "", "", "")
-            continue
-        name = f"`{function.method}`" + (f" (since {SINCE[slot]})" if slot in SINCE else "")
+    reserved = ", ".join(str(slot) for slot in range(1, SLOTS + 1) if slot not in by_slot)
+    yield f"{len(by_slot)} functions in {SLOTS} slots; the slots {reserved} are reserved.\n"
+    for slot in sorted(by_slot):
+        function = by_slot[slot]
         state, mechanism, difference = implementation(function)
-        yield (str(slot), name, phases(function.phases), capability(function.capability), state, mechanism, difference)
+        yield f"## {function.method}\n"
+        since = f", since JDK {SINCE[slot]}" if slot in SINCE else ""
+        yield f"Slot {slot}{since}{state}.\n"
+        needs = f"{capability(function.capability)}, " if function.capability is not None else ""
+        rows = {"Needs": f"{needs}phase {phases(function.phases)}", "In CPython": mechanism, "Unlike a JVM": difference}
+        yield "".join(f"* **{heading}:** {text}\n" for heading, text in rows.items() if text)
 
 
 def implementation(function: Function) -> tuple[str, str, str]:
     """State, mechanism and difference."""
     method = getattr(Environment, function.method, None)
     if method is None:
-        return "not yet", "", ""
+        return ": not implemented yet", "", ""
     text = method.__doc__ or ""
     if hasattr(Impossible, function.method):
-        return "cannot be", "none: " + text.partition(": ")[2].rstrip("."), ""
-    return "works", after("CPython:", text), after("Differs:", text)
+        return ": not possible in CPython", text.partition(": ")[2].rstrip("."), ""
+    return "", after("CPython:", text), after("Differs:", text)
 
 
 def after(mark: str, docstring: str) -> str:

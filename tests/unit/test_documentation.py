@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -33,12 +34,11 @@ def test_the_generated_parts_are_up_to_date() -> None:
         ("counters.md", [row[0] for row in CATALOGUE]),
         ("options.md", [row[0] for row in FLAGS]),
         ("diagnostic-commands.md", [*TABLE, *OPERATIONS]),
-        (
-            "tool-interface.md",
-            [*BY_METHOD, *(name.lower() for name in Capability.__members__), *(row[1] for row in EVENTS)],
-        ),
+        ("tool-functions.md", [f"\n## {name}\n" for name in BY_METHOD]),
+        ("tool-capabilities.md", [name.lower() for name in Capability.__members__]),
+        ("tool-events.md", [row[1] for row in EVENTS]),
     ],
-    ids=["counters", "options", "diagnostic commands", "tool interface"],
+    ids=["counters", "options", "diagnostic commands", "functions", "capabilities", "events"],
 )
 def test_a_page_names_each(page: str, names: list[str]) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def test_a_page_names_each(page: str, names: list[str]) -> None:
 def test_each_sub_command_has_a_page_with_an_example() -> None:
     folder = ROOT / "docs" / "commands"
     present = {name for name, _ in COMMANDS if (ROOT / "src" / "vmscope" / "cli" / f"{name}.py").exists()}
-    assert {path.stem for path in folder.glob("*.md")} == present
+    assert {path.stem for path in folder.glob("*.md")} - {"index"} == present
     assert [name for name in present if "$ vmscope" not in (folder / f"{name}.md").read_text(encoding="utf-8")] == []
 
 
@@ -68,3 +68,23 @@ def test_the_generator_replaces_only_its_own_part() -> None:
     assert tables.updated(page, "new\n") == f"before\n{tables.BEGIN}\nnew\n\n{tables.END}after\n"
     with pytest.raises(ValueError, match="begin generated"):
         tables.updated("no place", "new\n")
+
+
+HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: str(page.stem))
+def test_a_how_to_shows_the_program_that_it_runs(page: Path) -> None:
+    """Each block of Python is part of an example, and each example that it names is there."""
+    text = page.read_text(encoding="utf-8")
+    for name in re.findall(r"examples/how_to/\w+\.py", text):
+        assert (ROOT / name).exists(), name
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "examples" / "how_to").glob("*.py")]
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        assert page.stem == "start" or any(block.strip() in source for source in sources), block
+
+
+def test_each_example_of_a_task_has_its_page() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in HOW_TO)
+    unused = [path.name for path in (ROOT / "examples" / "how_to").glob("*.py") if path.name not in pages]
+    assert unused == []
