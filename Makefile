@@ -65,8 +65,9 @@ bench: ## the benchmarks, as ratios in one run
 	@scripts/setup bench
 	$(python) -m benchmarks $(ARGS)
 
-docs: ## the documentation, into docs/_build; a warning is an error
+docs: ## the documentation, into docs/_build; a warning is an error, and so is a word of scripts/style_words.toml
 	@scripts/setup docs
+	$(python) scripts/style.py
 	$(python) scripts/tables.py --check
 	$(python) scripts/jvmti_slots.py --check
 	$(python) -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -1,0 +1,64 @@
+"""scripts/style.py finds what it is for, in prose and not in code; the documentation has nothing of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "scripts"))
+
+import style  # noqa: E402
+
+
+def messages(text: str) -> list[str]:
+    return [f"{line}: {message}" for line, message in style.found(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is told to\nnobody.",
+        "What is no region is left alone.",
+        "A wait of 5000 ms.",
+        "| a | 1,500,000 ns |",
+        " ".join(["word"] * 36) + ".",
+    ],
+)
+def test_it_is_found(text: str) -> None:
+    assert messages(text) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```text\nnobody is told\n```",
+        "The user `nobody` has no region.",
+        "There are no regions, and it is no longer there.",
+        "A wait of 500 ms.",
+        "<!-- begin generated -->\nnobody\n<!-- end generated -->",
+        " ".join(["word"] * 35) + ". " + " ".join(["word"] * 35) + ".",
+        "\n".join(["* " + " ".join(["word"] * 20)] * 3),
+    ],
+)
+def test_it_is_let_pass(text: str) -> None:
+    assert messages(text) == []
+
+
+def test_a_message_has_the_line_and_what_to_write() -> None:
+    assert messages("First.\n\n```sh\nls\n```\n\nIt works\nwith [nobody](x.md).\n") == [
+        "8: 'nobody': write name who: no process, no other user, not ..."
+    ]
+
+
+def test_the_documentation_passes() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "style.py")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stdout
+
+
+def test_each_page_that_is_left_out_is_there() -> None:
+    assert [page for page in style.RULES["skip"] if not (ROOT / page).exists()] == []
