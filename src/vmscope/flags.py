@@ -22,7 +22,7 @@ _SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 # name, default, lowest, highest (ints only), what it does
 FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
-    ("UsePerfData", True, 0, 0, "Publish counters in a region. Without it they still count, but nobody sees them."),
+    ("UsePerfData", True, 0, 0, "Publish counters in a region. Without it they still count, but no tool sees them."),
     ("PerfDataMemorySize", 65536, 1 << 10, 1 << 30, "Bytes for the region, rounded up to whole pages."),
     ("PerfDisableSharedMem", False, 0, 0, "Keep the region in private memory: no file, and no tool sees it."),
     (
@@ -164,7 +164,7 @@ class Flags:
             self._values["CheckJNICalls"] = True
             self.origins["CheckJNICalls"] = origin
         else:
-            raise OptionError(f"{option} is no VM option", hint="vmscope run --help lists them")
+            raise OptionError(f"{option} is not a VM option", hint="vmscope run --help lists them")
         self.arguments.append(option)
 
     def add_all(self, options: Iterable[str], origin: str = "command line") -> None:
@@ -207,7 +207,7 @@ def _size(option: str, text: str, low: int, high: int) -> int:
     factor = _SUFFIXES.get(text[-1:].lower(), 1)
     digits = text[:-1] if factor > 1 else text
     if not (digits.isascii() and digits.isdigit()):
-        raise OptionError(f"{option}: {text!r} is no whole number (k, m and g may follow it)")
+        raise OptionError(f"{option}: {text!r} is not a whole number (k, m and g may follow it)")
     value = int(digits) * factor
     if not low <= value <= high:
         raise OptionError(f"{option} is out of its range, {low} to {high}")

@@ -113,7 +113,7 @@ def why_no_socket(error: Exception, path: str) -> str:
     if error.errno == EADDRINUSE:
         return f"{path} is in use by another VM of the same pid, as in a container that shares the folder"
     if error.errno == EXDEV:
-        return f"{path} is taken: somebody has mounted a file system there"
+        return f"{path} is taken: a file system is mounted there"
     if error.errno == ENOENT:
         return f"{path} was closed, removed or replaced: it is being made anew"
     if error.errno == EINPROGRESS:

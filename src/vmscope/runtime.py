@@ -391,7 +391,7 @@ class VirtualMachine:
             # A command may be importing it at this moment, and then it is half there.
             getattr(sys.modules.get("vmscope.tool.host"), "end", int)()
         except Exception as error:
-            self._log("error", "the agents could not be told of the end: %s", error)
+            self._log("error", "VMDeath could not be sent to the agents: %s", error)
         finally:
             self._end(last=True)
 

@@ -159,7 +159,7 @@ def test_a_gil_that_nobody_gets(tmp_path: Path) -> None:
     text = dump.read_text()
     assert text.startswith("Timeout (0:00:00.5")
     assert "in keeps_the_gil\n" in text
-    assert "frozen: nobody got the GIL for " in text
+    assert "frozen: no thread got the GIL for " in text
 
 
 def test_the_command_runs_unseen_by_the_program(tmp_path: Path) -> None:

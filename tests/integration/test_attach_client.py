@@ -366,10 +366,10 @@ def test_a_server_whose_queue_is_full(hostile: type[Server], monkeypatch: pytest
         ("os.chmod(path, 0o666)", "open to others .mode 666"),
         ("os.chmod(path, 0o640)", "open to others .mode 640"),
         ("os.chown(path, 12345, 12345)", "belongs to user 12345"),
-        ("os.rename(path, path + '.x'); os.symlink(path + '.x', path)", "is no socket"),
-        ("os.unlink(path); open(path, 'w').close(); os.chmod(path, 0o600)", "is no socket"),
-        ("os.unlink(path); os.mkfifo(path, 0o600)", "is no socket"),
-        ("os.unlink(path); os.mkdir(path, 0o700)", "is no socket"),
+        ("os.rename(path, path + '.x'); os.symlink(path + '.x', path)", "is not a socket"),
+        ("os.unlink(path); open(path, 'w').close(); os.chmod(path, 0o600)", "is not a socket"),
+        ("os.unlink(path); os.mkfifo(path, 0o600)", "is not a socket"),
+        ("os.unlink(path); os.mkdir(path, 0o700)", "is not a socket"),
     ],
 )
 def test_a_socket_that_is_not_to_be_trusted(hostile: type[Server], setup: str, words: str) -> None:

@@ -206,7 +206,7 @@ except VMScopeError as error:
     [
         (None, "", "CAP_SYS_PTRACE" if os.geteuid() == 0 else "run this as root"),
         ("1", " (kernel.yama.ptrace_scope is 1)", "CAP_SYS_PTRACE" if os.geteuid() == 0 else "run this as root"),
-        ("3", " (kernel.yama.ptrace_scope is 3)", "until this system boots anew nobody may"),
+        ("3", " (kernel.yama.ptrace_scope is 3)", "no process may until this system is rebooted"),
     ],
     ids=["without Yama", "1", "3"],
 )
@@ -260,7 +260,7 @@ def test_what_is_no_python(start_python: StartPython) -> None:
         assert remote.python_version(child.pid) is None
         run = vmscope("attach", str(child.pid))
         assert run.returncode == 1
-        assert "is no VM" in run.stderr
+        assert "is not a VM" in run.stderr
         assert child.process.poll() is None
     assert remote.python_version(os.getpid()) == sys.version_info[:2]
 

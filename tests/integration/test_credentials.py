@@ -291,7 +291,7 @@ def test_rights_that_the_main_thread_has_no_longer_are_for_nobody(what: str, sta
     assert child.ask(drop) == "None"
     for request in (("jcmd", "VM.version"), ("threaddump",), ("getversion",)):
         assert ask(child.pid, *request).startswith("-1\nPermission denied: threads of vmscope have rights")
-    why = f"nobody can attach: threads of vmscope have rights that the main thread does not have ({named}); "
+    why = f"no client can attach: threads of vmscope have rights that the main thread does not have ({named}); "
     assert why in child.ask("vmscope.status().problems")
     wait_for(lambda: problem_of(child.pid).startswith(why))
     assert child.ask("vmscope.stop() or vmscope.start()") == "None"

@@ -70,9 +70,9 @@ def test_directory(mounts: str, reason: str, implementation: str) -> None:
         ("os.symlink('/tmp/precious', path)", "is a symbolic link"),
         ("os.symlink('/tmp/nowhere', path)", "is a symbolic link"),
         ("os.link('/tmp/precious', path)", "is a file of 2 hard links"),
-        ("os.mkfifo(path)", "is no plain file"),
-        ("os.mkdir(path)", "is no plain file"),
-        ("os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))", "is no plain file"),
+        ("os.mkfifo(path)", "is not a plain file"),
+        ("os.mkdir(path)", "is not a plain file"),
+        ("os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))", "is not a plain file"),
     ],
     ids=["symlink", "dangling", "hard-link", "fifo", "directory", "device"],
 )

@@ -102,7 +102,7 @@ result = python(SAY + "print(os.getpid(), status.attach_path, status.attach_reas
     assert status == 0, output
     pid, attach_path, reason, path = output.splitlines()
     assert attach_path == "None"
-    assert reason == f"/tmp/.java_pid{pid} is taken: somebody has mounted a file system there"
+    assert reason == f"/tmp/.java_pid{pid} is taken: a file system is mounted there"
     assert path == f"/tmp/hsperfdata_root/{pid}"
 
 
@@ -162,7 +162,7 @@ with silent(f"/tmp/.java_pid{{pid}}"):
     assert (status, output) == (1, "")
     path = "/proc/PID/root/tmp/.java_pidPID"
     assert error == (
-        f"vmscope: process PID is not asked: {path} is taken: somebody has mounted a file system there"
+        f"vmscope: process PID is not asked: {path} is taken: a file system is mounted there"
         f" (umount -l {path}, as root)\n"
     )
 

@@ -128,7 +128,7 @@ def test_odd_classes_and_methods_are_refused(tmp_path: Path) -> None:
     assert run.returncode == 0, (run.stdout, run.stderr)
     assert run.stdout.splitlines() == [
         "ThrowNew -1",
-        "sly: odd.Sly has made a int, which is no exception",
+        "sly: odd.Sly has made a int: not an exception",
         "wide: CallStaticObjectMethod: wide has more than 255 parameters",
     ]
     assert not run.stderr

@@ -191,7 +191,7 @@ def test_the_report(vm: Host, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bad_options_load_nothing(vm: Host) -> None:
-    with pytest.raises(ValueError, match="is no option"):
+    with pytest.raises(ValueError, match="is not an option"):
         exceptions.agent_on_load(vm, "kind=Odd")
     assert vm.environments == []
 

@@ -25,8 +25,8 @@ def test_the_rest_may_hold_commas() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("matches=a", "'matches=a' is no option: there are match=, for=, command="),
-        ("match", "'match' is no option"),
+        ("matches=a", "'matches=a' is not an option; options are match=, for=, command="),
+        ("match", "'match' is not an option"),
         ("match=", "option match=: it has no value"),
         ("for=soon", "option for=soon: 'soon' does not begin with a number"),
         ("for=10d", "option for=10d: a time is"),

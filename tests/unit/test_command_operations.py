@@ -469,7 +469,7 @@ def test_tracing_would_end_what_an_agent_is_told() -> None:
     assert done.stderr == ""
     if done.stdout != "not here\n":
         refusal, started = done.stdout.splitlines()
-        assert refusal.startswith("an agent is told of each new object")
+        assert refusal.startswith("an agent receives an event for each new object")
         assert started.startswith("What is allocated from now on is traced")
 
 

@@ -79,7 +79,7 @@ def test_the_pid_in_a_files_name() -> None:
 
 
 def test_a_type_that_nobody_knows() -> None:
-    with pytest.raises(ValueError, match="COLOUR is no type of arguments"):
+    with pytest.raises(ValueError, match="COLOUR is not a type of arguments"):
         Argument("-x", "", "COLOUR")
 
 
@@ -180,7 +180,7 @@ def test_an_added_command(added: list[Command]) -> None:
             commands.register(Command(name, "Another.", report))
     commands.unregister(command)
     assert "Unknown" in refused("Shop.report")
-    with pytest.raises(ValueError, match="no name"):
+    with pytest.raises(ValueError, match="not a valid name"):
         Command("Shop report", "", report)
 
 

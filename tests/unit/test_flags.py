@@ -47,7 +47,7 @@ def test_numbers_and_their_ranges(name: str, low: int, high: int) -> None:
         with pytest.raises(OptionError, match=f"out of its range, {low} to {high}"):
             parse([f"-XX:{name}={beyond}"])
     for wrong in ("", "k", "-1", "+1", "1.5", "0x10", "1kk", "1 ", "1_0", "٣", "1t", "many"):
-        with pytest.raises(OptionError, match="is no whole number"):
+        with pytest.raises(OptionError, match="is not a whole number"):
             parse([f"-XX:{name}={wrong}"])
     for unsigned in (f"-XX:+{name}", f"-XX:-{name}", f"-XX:{name}"):
         with pytest.raises(OptionError, match=f"-XX:{name}=VALUE"):
@@ -92,7 +92,7 @@ def test_properties() -> None:
     "option", ["", "-", "-X", "-XX:", "-D", "--help", "-jar", "plain", "-Xmx1g", "XX:+UsePerfData", "-xx:+UsePerfData"]
 )
 def test_what_is_no_option(option: str) -> None:
-    with pytest.raises(OptionError, match="is no VM option") as caught:
+    with pytest.raises(OptionError, match="is not a VM option") as caught:
         parse([option])
     assert caught.value.hint == "vmscope run --help lists them"
 
@@ -175,7 +175,7 @@ def test_an_argument_file_in_the_environment(tmp_path: Path, monkeypatch: pytest
 def test_argument_files_do_not_nest(tmp_path: Path) -> None:
     (tmp_path / "outer").write_text(f"@{tmp_path}/inner")
     (tmp_path / "inner").write_text("-Dx=1")
-    with pytest.raises(OptionError, match="is no VM option"):
+    with pytest.raises(OptionError, match="is not a VM option"):
         parse([f"@{tmp_path}/outer"])
 
 

@@ -78,7 +78,7 @@ def test_only_a_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "target")
     for name in ("folder", "pipe", "link"):
-        assert "it is no file" in refused(f"GC.heap_dump {tmp_path / name} -overwrite")
+        assert "it is not a file" in refused(f"GC.heap_dump {tmp_path / name} -overwrite")
         assert "File exists" in refused(f"GC.heap_dump {tmp_path / name}")
     assert (tmp_path / "target").read_text() == "mine"
     assert sorted(os.listdir(tmp_path)) == ["folder", "link", "pipe", "target"]

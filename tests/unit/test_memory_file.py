@@ -318,9 +318,9 @@ def make_socket(path: Path) -> None:
     [
         (make_symlink, "is a symbolic link"),
         (make_hard_link, "is a file of 2 hard links"),
-        (Path.mkdir, "is no plain file"),
-        (os.mkfifo, "is no plain file"),
-        (make_socket, "is no plain file"),
+        (Path.mkdir, "is not a plain file"),
+        (os.mkfifo, "is not a plain file"),
+        (make_socket, "is not a plain file"),
     ],
     ids=["symlink", "hard-link", "directory", "fifo", "socket"],
 )

@@ -34,7 +34,7 @@ def parse(text: str, readers: Mapping[str, Callable[[str], object]], rest: str =
             item, _, text = text.partition(",")
             key, equals, _ = item.partition("=")
         if key not in readers or not equals:
-            raise ValueError(f"{item!r} is no option: there are {', '.join(f'{name}=' for name in readers)}")
+            raise ValueError(f"{item!r} is not an option; options are {', '.join(f'{name}=' for name in readers)}")
         try:
             value = readers[key](item[len(key) + 1 :])
         except ValueError as error:

@@ -286,20 +286,20 @@ def open_socket(target: Target) -> _socket.socket | None:
     except OSError as error:
         if error.errno == EXDEV:
             raise InsecureSocket(
-                f"process {target.pid} is not asked: {path} is taken: somebody has mounted a file system there",
+                f"process {target.pid} is not asked: {path} is taken: a file system is mounted there",
                 pid=target.pid,
                 path=path,
                 hint=f"umount -l {path}, as root",
             ) from None
         if error.errno == ELOOP:
-            raise _insecure(target.pid, path, "is no socket") from None
+            raise _insecure(target.pid, path, "is not a socket") from None
         raise _refused(target, path) from None
     finally:
         os.close(folder)
     try:  # what is connected to is what is looked at, whatever its name stands for by then
         found = os.fstat(fd)
         if not S_ISSOCK(found.st_mode):
-            raise _insecure(target.pid, path, "is no socket")
+            raise _insecure(target.pid, path, "is not a socket")
         socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         try:
             try:  # no server can hand us descriptors, of which the last close may wait longer than we do
@@ -387,7 +387,7 @@ def _wake(target: Target, timeout: float) -> _socket.socket:
 
 def _insecure(pid: int, path: str, what: str) -> InsecureSocket:
     return InsecureSocket(
-        f"process {pid} is not asked: {path} {what}", pid=pid, path=path, hint="remove the file if nobody owns up to it"
+        f"process {pid} is not asked: {path} {what}", pid=pid, path=path, hint="remove the file if no VM uses it"
     )
 
 

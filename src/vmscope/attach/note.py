@@ -108,7 +108,7 @@ class Note:
     def _refusal(self, why: str) -> AccessDenied:
         pid = self._target.pid
         return AccessDenied(
-            f"process {pid} cannot be told that a client waits: no file can be made in its {TMP}: {why}",
+            f"process {pid} cannot be notified of a client: no file can be made in its {TMP}: {why}",
             pid=pid,
             hint="run this as its user or as root",
         )

@@ -74,7 +74,7 @@ def start_vmscope(target: Target, timeout: float = PATIENCE) -> str:
     pid = target.pid
     version = python_version(pid)
     if version is None:
-        raise NotAttachable(f"process {pid} is no VM, neither Python's nor Java's", pid=pid)
+        raise NotAttachable(f"process {pid} is not a VM, neither Python's nor Java's", pid=pid)
     if version < OLDEST:
         raise NotAttachable(
             f"process {pid} is CPython {version[0]}.{version[1]}, in which vmscope cannot be started from outside",
@@ -213,7 +213,7 @@ def _refused(target: Target, name: str, text: str) -> AttachError | AccessDenied
             pid=pid,
             hint=WAYS,
         )
-    return NotAttachable(f"process {pid} cannot be told to start vmscope: {name}: {text}", pid=pid, hint=WAYS)
+    return NotAttachable(f"process {pid} cannot start vmscope: {name}: {text}", pid=pid, hint=WAYS)
 
 
 def _denied(target: Target) -> AccessDenied:
@@ -230,7 +230,7 @@ def _denied(target: Target) -> AccessDenied:
         scope = "0"
     why = "" if scope == "0" else f" (kernel.yama.ptrace_scope is {scope})"
     if scope == "3":
-        hint = f"until this system boots anew nobody may: {WAYS}"
+        hint = f"no process may until this system is rebooted: {WAYS}"
     elif euid == 0:
         hint = "it takes CAP_SYS_PTRACE, which root does not have in every container"
     else:

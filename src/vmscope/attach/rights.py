@@ -37,7 +37,9 @@ class Rights:
             try:
                 import ctypes
             except ImportError:
-                raise PermissionError(f"without ctypes nobody takes the rights of user {self._uid}") from None
+                raise PermissionError(
+                    f"the rights of another user cannot be taken without ctypes: user {self._uid}"
+                ) from None
             self._libc = ctypes.CDLL(None)
             self._libc.setfsgid(self._gid)
             self._libc.setfsuid(self._uid)  # with the user go root's capabilities over files

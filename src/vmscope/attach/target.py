@@ -176,7 +176,7 @@ class Target:
         kind, capabilities = self._region()
         if kind and not capabilities.startswith("1"):
             raise NotAttachable(
-                f"process {self.pid} does not take part in attach: it was told not to, or its VM cannot",
+                f"process {self.pid} does not take part in attach: it is switched off there, or its VM cannot",
                 pid=self.pid,
                 hint="start it without -XX:+DisableAttachMechanism",
             )
@@ -198,7 +198,7 @@ class Target:
             text = f"process {self.pid} is a JVM that does not handle SIGQUIT, so that it cannot be asked"
             return NotAttachable(text, pid=self.pid, hint="try again if it has just been started")
         return NotAttachable(
-            f"process {self.pid} is no VM that takes part in attach; SIGQUIT was not sent, as it {what}",
+            f"process {self.pid} is not a VM that takes part in attach; SIGQUIT was not sent, as it {what}",
             pid=self.pid,
             hint=PREPARE,
         )

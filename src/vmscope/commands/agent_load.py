@@ -86,7 +86,7 @@ COMMANDS = (
                 "A module in Python, a library's path, or what is linked into the program.",
                 mandatory=True,
             ),
-            Argument("agent option", "What the agent is told."),
+            Argument("agent option", "Options for the agent."),
         ),
     ),
 )

@@ -55,7 +55,7 @@ class Argument:
         option: bool | None = None,
     ) -> None:
         if type not in _READERS:
-            raise ValueError(f"{type} is no type of arguments: {', '.join(_READERS)}")
+            raise ValueError(f"{type} is not a type of arguments: {', '.join(_READERS)}")
         self.name = name
         self.description = description
         self.type = type

@@ -152,7 +152,7 @@ class Draft:
         if not self._overwrite:
             raise CommandError(f"Unable to create {self._path}: File exists; -overwrite replaces it")
         if not stat.S_ISREG(found.st_mode):
-            raise CommandError(f"Unable to create {self._path}: it is no file, and -overwrite replaces nothing else")
+            raise CommandError(f"Unable to create {self._path}: it is not a file, and -overwrite replaces nothing else")
 
     def publish(self) -> None:
         """Gives the whole file its name, which never takes another's away unless that was asked for."""

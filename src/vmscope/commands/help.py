@@ -63,7 +63,7 @@ COMMANDS = (
         "The commands there are; with the name of one, what it does and takes.",
         run,
         arguments=(
-            Argument("command name", "The command to tell of."),
+            Argument("command name", "The command to explain."),
             Argument("-all", "All commands, each with what it does.", "BOOLEAN", default="false"),
         ),
     ),

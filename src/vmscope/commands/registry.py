@@ -85,7 +85,9 @@ class Command:
         arguments: tuple[Argument, ...] = (),
     ) -> None:
         if not name or set(name) & set(" =\"'\n"):
-            raise ValueError(f"{name!r} is no name of a command: blanks, quotes and = have a meaning in jcmd's grammar")
+            raise ValueError(
+                f"{name!r} is not a valid name of a command: blanks, quotes and = have a meaning in jcmd's grammar"
+            )
         self.name = name
         self.description = description
         self.impact = impact

@@ -39,7 +39,7 @@ def start(out: Output, frames: int, limit: int, by: str) -> None:
         out.write("\n" if _ours else ", by the program itself\n")
         return
     if _agents_listen():
-        raise CommandError("an agent is told of each new object, which tracing would end: unload it first")
+        raise CommandError("an agent receives an event for each new object, which tracing would end: unload it first")
     tracemalloc.start(frames)
     _ours, _before = True, None
     out.write("What is allocated from now on is traced: look with top, end it with stop\n")

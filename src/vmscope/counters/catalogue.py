@@ -156,7 +156,7 @@ CATALOGUE: tuple[tuple[str, str, int, str, str, str, str], ...] = (
     # vmscope
     ("vmscope.version", "constant", STRING, "once", "", "vmscope", "The version of vmscope that publishes."),
     ("vmscope.implementation", "constant", STRING, "once", "", "vmscope", "c or python: which form of its native part is in use."),
-    ("vmscope.implementation.reason", "constant", STRING, "once", "", "vmscope", "Why it is python where c could be in use: not built, not to be loaded, or VMSCOPE_NATIVE=0; else empty."),
+    ("vmscope.implementation.reason", "constant", STRING, "once", "", "vmscope", "Why it is python where c could be in use: not built, not loadable, or VMSCOPE_NATIVE=0; else empty."),
     ("vmscope.problem", "text", STRING, "once", "", "vmscope", "What does not work in this process, as an agent that the environment names and that cannot be loaded; empty: nothing."),
     ("vmscope.process.stackStart", "gauge", NONE, "once", "", "/proc/self/stat", "Where the stack of the program begins, which exec changes: by it readers see that the process has become another program."),
     ("vmscope.process.startTicks", "gauge", TICKS, "once", "", "/proc/self/stat", "When the process started, in clock ticks since boot; on Windows in units of 100 ns since 1601."),

@@ -278,7 +278,7 @@ def _taken(directory: Directory, name: str, path: str) -> RegionFileError:
         if stat.S_ISLNK(found.st_mode):
             what = "is a symbolic link"
         elif not stat.S_ISREG(found.st_mode):
-            what = "is no plain file"
+            what = "is not a plain file"
         elif found.st_nlink > 1:
             what = f"is a file of {found.st_nlink} hard links"
         elif _is_locked(directory, name):

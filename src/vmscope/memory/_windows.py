@@ -140,7 +140,7 @@ def _check_volume(tmp: str) -> None:
     """Whether the volume keeps access rights, and does not compress what is written."""
     hint = f"set TMP to a folder on an NTFS volume, or use -XX:+{_BYPASS}"
     if tmp[1:2] != ":":
-        raise InsecureDirectory(f"{tmp} is on no drive, so it cannot be told who may read there", path=tmp, hint=hint)
+        raise InsecureDirectory(f"{tmp} is not on a drive, so it is not known who may read there", path=tmp, hint=hint)
     try:
         found = win32.volume_flags(f"{tmp[:2]}\\")
     except OSError as error:
@@ -219,7 +219,7 @@ def _sid() -> str:
     try:
         return win32.user_sid()
     except OSError as error:
-        raise RegionFileError(f"it cannot be told who this process's user is: {_reason(error)}") from error
+        raise RegionFileError(f"this process's user is not known: {_reason(error)}") from error
 
 
 def rights_text(sid: str, masks: tuple[int, int, int]) -> str:

@@ -342,7 +342,7 @@ def _size(found: os.stat_result, path: str, pid: int | None, size: int | None, *
     size = found.st_size
     if size == 0 or size > MAX_SIZE or (whole_pages and size % PAGE_SIZE):
         raise RegionSizeError(
-            f"Invalid PerfMemory size: {path} has {size} bytes", pid=pid, path=path, hint="it is no region's file"
+            f"Invalid PerfMemory size: {path} has {size} bytes", pid=pid, path=path, hint="it is not a region's file"
         )
     return size
 

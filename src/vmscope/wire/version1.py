@@ -34,7 +34,7 @@ def scan(buffer: Buffer, big: bool) -> tuple[list[tuple[int, str, int, int, int,
     start = V1_PROLOGUE_SIZE
     while True:
         if start & 3:
-            raise _error(StructureError, "entry offset is no multiple of 4", start, start)
+            raise _error(StructureError, "entry offset is not a multiple of 4", start, start)
         if start == limit:
             return entries, start
         if limit - start < 4:

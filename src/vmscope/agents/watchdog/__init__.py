@@ -111,7 +111,7 @@ class Watchdog:
         if self._frozen:
             self._actions.arm()  # first of all: what is done below takes time, and a fork may come meanwhile
             if late > self._frozen + self._ticker.interval:
-                self._act("frozen", f"nobody got the GIL for {late:.1f} s", now)
+                self._act("frozen", f"no thread got the GIL for {late:.1f} s", now)
         for name, reason in self._readings.passed(now):
             self._act(name, reason, now)
         reason = self._main.stuck(now) if self._main else ""

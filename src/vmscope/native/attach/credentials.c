@@ -256,7 +256,7 @@ vmscope_describe_limit(pid_t tid, char *text, size_t size)
     }
     if ((more = excess(&own, &leader)) != NULL) {
         snprintf(text, size,
-                 "nobody can attach: threads of vmscope have rights that the main thread does not have (%s); "
+                 "no client can attach: threads of vmscope have rights that the main thread does not have (%s); "
                  "call vmscope.stop() and start() once the program has changed its rights",
                  more);
     } else if (is_plain(&own, own.uids[0], own.gids[0]) && (other = find_privileged(own.uids[0], own.gids[0])) > 0) {

@@ -115,7 +115,7 @@ def describe_limit(task: str) -> str:
         own = Rights(task)
         if more := own.excess(Rights("self")):
             return (
-                f"nobody can attach: threads of vmscope have rights that the main thread does not have ({more}); "
+                f"no client can attach: threads of vmscope have rights that the main thread does not have ({more}); "
                 "call vmscope.stop() and start() once the program has changed its rights"
             )
         uid, gid = (int(ids[0]) for ids in own.ids)

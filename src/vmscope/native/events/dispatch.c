@@ -449,7 +449,7 @@ relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         shape--;
     }
     if (shape < 0) {
-        return PyErr_Format(PyExc_ValueError, "'%s' is no shape of a relay", name);
+        return PyErr_Format(PyExc_ValueError, "'%s' is not a shape of a relay", name);
     }
     EventDispatcher *self = (EventDispatcher *)type->tp_alloc(type, 0);
     if (self == NULL) {

@@ -41,7 +41,7 @@ class EventDispatcher:
         if not own:
             raise ValueError("own code has a folder")
         if shape not in LEAST:
-            raise ValueError(f"{shape!r} is no shape of a relay")
+            raise ValueError(f"{shape!r} is not a shape of a relay")
         self._event = event
         self._shape = shape
         self._current = current

@@ -458,7 +458,7 @@ py_resolve(PyObject *Py_UNUSED(module), PyObject *number)
     }
     PyObject *object = jni_object(jni_native(), handle, &found);
     if (!found) {
-        PyErr_Format(PyExc_LookupError, "%p is no reference", handle);
+        PyErr_Format(PyExc_LookupError, "%p is not a reference", handle);
         return NULL;
     }
     return Py_NewRef(object == NULL ? Py_None : object);
@@ -512,7 +512,7 @@ py_method(PyObject *Py_UNUSED(module), PyObject *number)
     }
     PyObject *method = jni_method(id);
     if (method == NULL) {
-        PyErr_Format(PyExc_LookupError, "%p is no method", id);
+        PyErr_Format(PyExc_LookupError, "%p is not a method", id);
     }
     return Py_XNewRef(method);
 }

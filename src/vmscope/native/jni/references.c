@@ -74,7 +74,7 @@ jni_throw(void *given, void *handle)
         Py_XSETREF(entry.native->pending, Py_NewRef(error));
         status = JNI_OK;
     } else if (error != NULL || handle == NULL) {
-        misuse(entry.native, "Throw: %s is no exception", error == NULL ? "null" : Py_TYPE(error)->tp_name);
+        misuse(entry.native, "Throw: %s is not an exception", error == NULL ? "null" : Py_TYPE(error)->tp_name);
     }
     JNI_END
     return status;

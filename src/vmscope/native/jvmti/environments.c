@@ -75,7 +75,7 @@ environment_at(PyObject *number)
 {
     Environment *environment = PyLong_AsVoidPtr(number);
     if (environment == NULL && !PyErr_Occurred()) {
-        PyErr_SetString(PyExc_ValueError, "a null pointer is no environment");
+        PyErr_SetString(PyExc_ValueError, "a null pointer is not an environment");
     }
     return environment;
 }

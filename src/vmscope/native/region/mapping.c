@@ -332,7 +332,7 @@ offsets_buffer(PyObject *source, Py_buffer *view, Offsets *offsets)
 static void
 raise_range(const Mapping *self)
 {
-    PyErr_Format(PyExc_ValueError, "an offset is no multiple of 8 or lies outside a mapping of %zu", self->size);
+    PyErr_Format(PyExc_ValueError, "an offset is not a multiple of 8 or lies outside a mapping of %zu", self->size);
 }
 
 static PyObject *

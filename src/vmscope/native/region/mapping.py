@@ -90,7 +90,7 @@ class Mapping:
             return values
         first, last = min(offsets), max(offsets)
         if first < 0 or last > self.size - WORD or any(offset % WORD for offset in offsets):
-            raise ValueError(f"an offset is no multiple of 8 or lies outside a mapping of {self.size}")
+            raise ValueError(f"an offset is not a multiple of 8 or lies outside a mapping of {self.size}")
         words = memoryview(self.read(first, last - first + WORD)).cast("q")
         for index, offset in enumerate(offsets):
             values[index] = words[(offset - first) // WORD]

@@ -116,7 +116,7 @@ def _walk(data: bytes, offset: int, big: bool, entries: list[Entry]) -> int:
     start = offset
     while True:
         if start & 3:
-            raise _error(StructureError, "entry offset is no multiple of 4", start, start)
+            raise _error(StructureError, "entry offset is not a multiple of 4", start, start)
         if not 0 <= start <= limit:
             raise _error(StructureError, "entry offset lies outside the region", start, start)
         if start == limit:

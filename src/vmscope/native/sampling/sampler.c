@@ -652,7 +652,7 @@ sampler_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     if (!PyList_Check(self->garbage)) {
         Py_DECREF(self);
-        PyErr_SetString(PyExc_TypeError, "gc.garbage is no list");
+        PyErr_SetString(PyExc_TypeError, "gc.garbage is not a list");
         return NULL;
     }
 #ifdef HAS_LONG_LIVED

@@ -173,7 +173,7 @@ def anything(value: object) -> None:
 def array(value: object) -> None:
     """Its elements are looked at by the function itself, which has an order of errors of its own for them."""
     if not is_one_of(value, (Collection,)):
-        raise IllegalArgument(f"{shown(value)} is no sequence")
+        raise IllegalArgument(f"{shown(value)} is not a sequence")
 
 
 def instance_of(kind: type, error: type[ToolError]) -> Check:
@@ -181,19 +181,19 @@ def instance_of(kind: type, error: type[ToolError]) -> Check:
 
     def check(value: object) -> None:
         if not is_a(value, kind):
-            raise error(f"{shown(value)} is no {kind.__name__}")
+            raise error(f"{shown(value)} is not of type {kind.__name__}")
 
     return check
 
 
 def capabilities(value: object) -> None:
     if not is_one_of(value, (Iterable,)):
-        raise IllegalArgument(f"{shown(value)} is no set of capabilities")
+        raise IllegalArgument(f"{shown(value)} is not a set of capabilities")
 
 
 def callbacks(value: object) -> None:
     if not is_one_of(value, (Mapping,)):
-        raise IllegalArgument(f"{shown(value)} is no mapping of events to callbacks")
+        raise IllegalArgument(f"{shown(value)} is not a mapping of events to callbacks")
 
 
 def whole(bits: int, error: type[ToolError] = IllegalArgument, low: int | None = None) -> Check:
@@ -203,19 +203,19 @@ def whole(bits: int, error: type[ToolError] = IllegalArgument, low: int | None =
 
     def check(value: object) -> None:
         if not is_a(value, int) or not least <= value < limit:
-            raise error(f"{shown(value)} is no integer from {least} to {limit - 1}")
+            raise error(f"{shown(value)} is not an integer from {least} to {limit - 1}")
 
     return check
 
 
 def real(value: object) -> None:
     if not is_one_of(value, (int, float)) or (is_a(value, int) and value.bit_length() > sys.float_info.max_exp):
-        raise IllegalArgument(f"{shown(value)} is no number that a double can hold")
+        raise IllegalArgument(f"{shown(value)} is not a number that a double can hold")
 
 
 def text(value: object) -> None:
     if not is_a(value, str) or "\0" in value:
-        raise IllegalArgument(f"{shown(value)} is no text")
+        raise IllegalArgument(f"{shown(value)} is not a text")
 
 
 def one_of(values: Container[object], error: type[ToolError]) -> Check:
@@ -228,7 +228,7 @@ def one_of(values: Container[object], error: type[ToolError]) -> Check:
 
 def any_method(value: object) -> None:
     if not is_one_of(value, (CodeType, *NATIVE)):
-        raise InvalidMethodID(f"{shown(value)} is no method: neither a code object nor a function of C code")
+        raise InvalidMethodID(f"{shown(value)} is not a method: neither a code object nor a function of C code")
 
 
 def code(value: object) -> None:
@@ -239,14 +239,14 @@ def code(value: object) -> None:
 
 def live_thread(value: object) -> None:
     if not is_a(value, Thread):
-        raise InvalidThread(f"{shown(value)} is no Thread")
+        raise InvalidThread(f"{shown(value)} is not a Thread")
     if not value.alive:
         raise ThreadNotAlive(f"{shown(value)} {'has ended' if value.started else 'has not been started'}")
 
 
 def live_monitor(value: object) -> None:
     if not is_a(value, RawMonitor) or value.destroyed:
-        raise InvalidMonitor(f"{shown(value)} is no raw monitor")
+        raise InvalidMonitor(f"{shown(value)} is not a raw monitor")
 
 
 def to_call(value: object) -> None:

@@ -102,7 +102,7 @@ class Extensions(Base):
         if event_index not in self.host.extension_events:
             raise IllegalArgument(f"no extension event has the index {event_index}: see get_extension_events()")
         if callback is not None and not callable(callback):
-            raise IllegalArgument(f"{callback!r} is no callback: it cannot be called")
+            raise IllegalArgument(f"{callback!r} is not a callback: it cannot be called")
         index = Extension(event_index)
         with self.host.lock:
             callbacks = {event: known for event, known in self.callbacks.items() if event != index}

@@ -75,7 +75,7 @@ class LocalVariables(Base):
             value = self._value(frame, code.co_varnames[0])
             if any(has_method(kind, code) for kind in type(value).__mro__):
                 return value
-        raise InvalidSlot(f"{code.co_qualname} is no method of an instance")
+        raise InvalidSlot(f"{code.co_qualname} is not a method of an instance")
 
     @function
     def set_local_object(self, thread: Thread | None, depth: int, slot: int, value: object) -> None:
@@ -155,13 +155,13 @@ def name_of(code: CodeType, slot: int) -> str:
 
 def whole(value: object, bits: int) -> int:
     if not isinstance(value, int) or not -1 << bits - 1 <= value < 1 << bits - 1:
-        raise TypeMismatch(f"{value!r} is no integer of {bits} bits")
+        raise TypeMismatch(f"{value!r} is not an integer of {bits} bits")
     return value
 
 
 def real(value: object) -> float:
     if not isinstance(value, float):
-        raise TypeMismatch(f"{value!r} is no float")
+        raise TypeMismatch(f"{value!r} is not a float")
     return value
 
 

@@ -124,12 +124,12 @@ def class_loader_of(klass: type) -> object:
 def check_loader(loader: object) -> None:
     kind = loader if introspection.is_a(loader, type) else type(loader)
     if loader is not None and not any(LOADS & introspection.namespace(base).keys() for base in introspection.mro(kind)):
-        raise IllegalArgument(f"{loader!r} is no loader")
+        raise IllegalArgument(f"{loader!r} is not a loader")
 
 
 def search_path() -> list[str]:
     if not isinstance(sys.path, list):
-        raise ClassLoaderUnsupported(f"sys.path is no list but a {type(sys.path).__name__}")
+        raise ClassLoaderUnsupported(f"sys.path is not a list but a {type(sys.path).__name__}")
     return sys.path
 
 

@@ -36,11 +36,11 @@ class Notification(Base):
         new: dict[int, Callable[..., object]] = {}
         for event, callback in (callbacks or {}).items():
             if event not in KINDS:
-                raise InvalidEventType(f"{shown(event)} is no event")
+                raise InvalidEventType(f"{shown(event)} is not an event")
             if callback is None:
                 continue
             if not callable(callback):
-                raise IllegalArgument(f"{shown(callback)} is no callback: it cannot be called")
+                raise IllegalArgument(f"{shown(callback)} is not a callback: it cannot be called")
             new[Event(event)] = callback
         replaced = self.callbacks  # which go when the lock has been let go of
         with self.host.lock:
@@ -105,7 +105,7 @@ class Notification(Base):
     @staticmethod
     def _check_thread(kind: events.EventKind, thread: Thread) -> None:
         if not is_a(thread, Thread):
-            raise InvalidThread(f"{shown(thread)} is no Thread")
+            raise InvalidThread(f"{shown(thread)} is not a Thread")
         if not thread.alive:
             raise ThreadNotAlive(f"{thread!r} has ended")
         if not kind.per_thread:

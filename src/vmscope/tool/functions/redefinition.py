@@ -67,7 +67,7 @@ class Redefinition(Base):
         given = []
         for definition in definitions:
             if not introspection.is_a(definition, tuple) or len(definition) != len(ClassDefinition._fields):
-                raise IllegalArgument(f"{shown(definition)} is no ClassDefinition")
+                raise IllegalArgument(f"{shown(definition)} is not a ClassDefinition")
             klass, data = definition
             check(klass)
             given.append((klass, class_files.written(class_files.read(data))))
@@ -123,7 +123,7 @@ def forgetting(known: dict[int, T], key: int) -> Callable[[object], None]:
 
 def check(klass: object) -> None:
     if not introspection.is_a(klass, type):
-        raise InvalidClass(f"{shown(klass)} is no class")
+        raise InvalidClass(f"{shown(klass)} is not a class")
     if not introspection.changeable(klass):
         raise UnmodifiableClass(f"{klass!r} cannot be changed")
 

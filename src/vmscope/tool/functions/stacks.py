@@ -86,7 +86,7 @@ class Stacks(Base):
         """
         for each in threads:
             if not is_a(each, Thread):
-                raise InvalidThread(f"{shown(each)} is no Thread")
+                raise InvalidThread(f"{shown(each)} is not a Thread")
         return self._stacks(threads, max_frame_count)
 
     def _frames(self, thread: Thread | None, limit: int) -> list[FrameInfo]:

@@ -179,7 +179,7 @@ PROGRAM = compile("", "<suspended>", "exec")  # code that is not vmscope's own
 def check(thread: object) -> None:
     """InvalidThread, ThreadNotAlive."""
     if not is_a(thread, Thread):
-        raise InvalidThread(f"{shown(thread)} is no Thread")
+        raise InvalidThread(f"{shown(thread)} is not a Thread")
     if not thread.alive:
         raise ThreadNotAlive(f"{thread!r} is not alive")
 

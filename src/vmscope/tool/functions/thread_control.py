@@ -34,7 +34,7 @@ class ThreadControl(Base):
         elif isinstance(exception, type) and issubclass(exception, BaseException):
             kind = exception
         else:
-            raise InvalidObject(f"{shown(exception)} is no exception")
+            raise InvalidObject(f"{shown(exception)} is not an exception")
         if not native.stop_thread(thread.state, kind):
             raise ThreadNotAlive(f"{thread!r} has ended")
 

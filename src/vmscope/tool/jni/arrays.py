@@ -25,7 +25,7 @@ class Arrays(Group):
     def get_array_length(self, given: object) -> int:
         count = array_length(given)
         if count < 0:
-            raise MisuseError(TypeError, f"a {type(given).__name__} is no array")
+            raise MisuseError(TypeError, f"a {type(given).__name__} is not an array")
         return count
 
     # -- objects ----------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class Arrays(Group):
         if thing is not given:
             raise MisuseError(ValueError, f"{address:#x} was given out for another array")
         if mode not in (0, COMMIT, ABORT):
-            raise MisuseError(ValueError, f"{mode} is no mode")
+            raise MisuseError(ValueError, f"{mode} is not a mode")
         try:
             if mode != ABORT:
                 put(view, self.jni.read(address, min(size, view.nbytes)))
@@ -100,7 +100,7 @@ def memory(letter: str, given: object) -> memoryview:
     """Its elements; what is no array of this kind is the agent's mistake."""
     view = any_memory(given)
     if view.format not in FORMATS[letter] or view.itemsize != SIZES[letter]:
-        raise MisuseError(TypeError, f"a {type(given).__name__} of {view.format!r} is no array of {letter}")
+        raise MisuseError(TypeError, f"a {type(given).__name__} of {view.format!r} is not an array of {letter}")
     return view
 
 
@@ -110,7 +110,7 @@ def any_memory(given: object) -> memoryview:
     except TypeError:
         view = None
     if view is None or view.ndim != 1 or not view.c_contiguous or not introspection.is_a(view.format, str):
-        raise MisuseError(TypeError, f"a {type(given).__name__} is no array of numbers")
+        raise MisuseError(TypeError, f"a {type(given).__name__} is not an array of numbers")
     return view
 
 

@@ -56,7 +56,7 @@ class Attributes(Group):
 
     def from_reflected_field(self, field: object) -> int:
         if not isinstance(field, Field):
-            raise MisuseError(TypeError, f"a {type(field).__name__} is no field")
+            raise MisuseError(TypeError, f"a {type(field).__name__} is not a field")
         return self.bridge.field_id(field.klass, field.name)
 
     def to_reflected_field(self, klass: Klass, field: Named, static: int) -> Field:

@@ -69,7 +69,7 @@ def to_java(jni: Jni, letter: str, value: object) -> int | float:
             return checked(letter, int(value), *RANGES[letter])
     elif isinstance(value, int | float):
         return float(value)
-    raise TypeError(f"{value!r} is no Java {NAMES[letter]}")
+    raise TypeError(f"{value!r} is not a Java {NAMES[letter]}")
 
 
 NAMES = {"Z": "boolean", "B": "byte", "C": "char", "S": "short", "I": "int", "J": "long", "F": "float", "D": "double"}

@@ -21,12 +21,12 @@ ERROR = -1
 class Errors(Group):
     def throw_new(self, klass: object, message: int) -> int:
         if not introspection.is_a(klass, type) or not introspection.derives(klass, BaseException):
-            raise MisuseError(TypeError, f"{klass!r} is no class of exceptions")
+            raise MisuseError(TypeError, f"{klass!r} is not a class of exceptions")
         given = (text.decode(self.jni.text(message)),) if message else ()
         try:
             error = klass(*given)
             if not introspection.is_a(error, BaseException):
-                raise TypeError(f"{names.class_name(klass)} has made a {type(error).__name__}, which is no exception")
+                raise TypeError(f"{names.class_name(klass)} has made a {type(error).__name__}: not an exception")
         except Exception as other:
             self.jni.throw(other)
             return ERROR

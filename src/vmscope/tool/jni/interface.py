@@ -76,19 +76,21 @@ class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Mon
             if thing is None:
                 if nullable:
                     return None
-                raise MisuseError(TypeError, f"null is no {kind}" if not value else f"the {kind} has gone")
+                raise MisuseError(TypeError, f"null is not a valid {kind}" if not value else f"the {kind} has gone")
             if kind in KINDS and not introspection.is_one_of(thing, KINDS[kind]):
-                raise MisuseError(TypeError, f"a {type(thing).__name__} is no {kind}")
+                raise MisuseError(TypeError, f"a {type(thing).__name__} is not a valid {kind}")
             return thing
         if kind == "method":
             self.target(int(value))
         elif kind == "field":
             field = self.bridge.field(int(value))
             if field is None:
-                raise MisuseError(AttributeError, f"{int(value):#x} is no field id")
+                raise MisuseError(AttributeError, f"{int(value):#x} is not a field id")
             return field
         elif kind in POINTERS and not value and not nullable:
-            raise MisuseError(TypeError, f"null is no place for {kind}" if kind.endswith("*") else f"null is no {kind}")
+            raise MisuseError(
+                TypeError, f"null is not a place for {kind}" if kind.endswith("*") else f"null is not a valid {kind}"
+            )
         return value
 
 

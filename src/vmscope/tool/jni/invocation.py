@@ -66,7 +66,7 @@ class Invocation(Group):
             try:
                 of = self.jni.method(method)
             except LookupError:
-                raise MisuseError(AttributeError, f"{method:#x} is no method id") from None
+                raise MisuseError(AttributeError, f"{method:#x} is not a method id") from None
             found = targets.of_code(of)  # type: ignore[arg-type]
             if found is None:
                 raise MisuseError(AttributeError, f"{of!r} can only be called by an id of GetMethodID's")
@@ -103,7 +103,7 @@ class Invocation(Group):
         """The method of this class, though the object's own may have another."""
         target = self._of_object(thing, method)
         if not introspection.is_a(klass, type) or not issubclass(type(thing), klass):
-            raise MisuseError(TypeError, f"a {type(thing).__name__} is no {names.class_name(klass)}")
+            raise MisuseError(TypeError, f"a {type(thing).__name__} is not of class {names.class_name(klass)}")
         arguments = conversions.read(self.jni, target.letters, values)
         if target.name == CONSTRUCTOR:
             return self._initialise(letter, thing, target, arguments)
@@ -121,7 +121,7 @@ class Invocation(Group):
     def call_static_method(self, letter: str, klass: Klass, method: int, values: int) -> int | float:
         target = self.target(method)
         if not target.static:
-            raise MisuseError(TypeError, f"{target.name} is no static method")
+            raise MisuseError(TypeError, f"{target.name} is not a static method")
         owner = target.owner
         if klass is not owner and not (introspection.is_a(klass, type) and owner in introspection.mro(klass)):
             raise MisuseError(TypeError, f"{names.class_name(klass)} has no method of {names.class_name(owner)}")
@@ -178,7 +178,7 @@ class Invocation(Group):
         if introspection.is_a(function, CodeType):
             return self.jni.method_id(function)
         if found is None:
-            raise MisuseError(TypeError, f"a {type(function).__name__} is no method")
+            raise MisuseError(TypeError, f"a {type(function).__name__} is not a method")
         return self.jni.method_id(found.__code__)
 
     def to_reflected_method(self, klass: Klass, method: int, static: int) -> object:

@@ -74,7 +74,7 @@ class Monitors(Group):
                 if not monitor.entered:
                     self._abandon(monitor)
                 return 0
-        why = "nobody has entered it" if monitor is None else "it is another thread's"
+        why = "no thread has entered it" if monitor is None else "it is another thread's"
         self.jni.throw(RuntimeError(f"MonitorExit: the monitor of {thing!r}: {why}"))
         return ERROR
 

@@ -28,7 +28,7 @@ def find_class(name: str) -> type | ModuleType:
     if name.startswith("["):
         return array_class(name)
     if not name or ";" in name or "." in name or "[" in name or not all(name.split("/")):
-        raise ImportError(f"{name!r} is no class's name: they are written shop/models/Order$Line")
+        raise ImportError(f"{name!r} is not a class's name: they are written shop/models/Order$Line")
     package, _, last = name.rpartition("/")
     if package:
         module = imported(package.replace("/", "."))
@@ -73,7 +73,7 @@ def array_class(name: str) -> type:
     element = name.lstrip("[")
     right = element in PRIMITIVES if len(element) == 1 else element.startswith("L") and element.endswith(";")
     if not right or ";" in element[:-1]:
-        raise ImportError(f"{name!r} is no array's name")
+        raise ImportError(f"{name!r} is not an array's name")
     if len(name) > 2:
         if len(element) > 1:
             find_class(element[1:-1])

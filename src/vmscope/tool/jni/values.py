@@ -32,7 +32,7 @@ class NoReference:
     """What a handle is that refers to nothing: of no type that a function takes."""
 
     def __repr__(self) -> str:
-        return "a handle that is no reference"
+        return "a handle that is not a reference"
 
 
 NO_REFERENCE = NoReference()
@@ -53,7 +53,7 @@ def reference(bridge: NativeAgentBridge, handle: int | float) -> object:
 def any_object(bridge: NativeAgentBridge, handle: int | float) -> object:
     found = reference(bridge, handle)
     if found is NO_REFERENCE:
-        raise InvalidObject(f"{int(handle):#x} is no reference")
+        raise InvalidObject(f"{int(handle):#x} is not a reference")
     return found
 
 
@@ -65,14 +65,14 @@ def method(bridge: NativeAgentBridge, number: int | float) -> object:
     try:
         return bridge.jni.method(int(number))
     except LookupError:
-        raise ERRORS[23](f"{int(number):#x} is no method id") from None
+        raise ERRORS[23](f"{int(number):#x} is not a method id") from None
 
 
 def field(bridge: NativeAgentBridge, number: int | float) -> str:
     """Its name: in each row the class stands before it."""
     found = bridge.field(int(number))
     if found is None:
-        raise ERRORS[25](f"{int(number):#x} is no field id")
+        raise ERRORS[25](f"{int(number):#x} is not a field id")
     return found[1]
 
 

@@ -146,7 +146,7 @@ class Tagging(Base):
         for tag in tags:
             check(tag)
             if not tag:
-                raise IllegalArgument("0 is no tag: it is what untagged objects have")
+                raise IllegalArgument("0 is not a tag: it is what untagged objects have")
         wanted = set(tags)
         found = [(thing, tag) for thing, tag in self.tags.tagged() if tag in wanted]
         return [thing for thing, _ in found], [tag for _, tag in found]
@@ -166,4 +166,4 @@ class Tagging(Base):
 
 def check(tag: object) -> None:
     if not is_a(tag, int) or not -LONG <= tag < LONG:
-        raise IllegalArgument(f"{shown(tag)} is no tag: an integer of 64 bits")
+        raise IllegalArgument(f"{shown(tag)} is not a tag: an integer of 64 bits")

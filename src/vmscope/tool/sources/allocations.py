@@ -41,7 +41,7 @@ class Allocations:
             self._set, self._told = now, False
         elif not self._told:
             self._told = True
-            agent_errors.error("allocations cannot be told: %s traces them", holder())
+            agent_errors.error("allocation events cannot be sent: %s traces them", holder())
 
     def told(self, thing: object, size: int, reason: int, state: int) -> None:
         """A new object is whole. The thread that made it need not be the calling one."""

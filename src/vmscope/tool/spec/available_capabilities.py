@@ -24,13 +24,13 @@ WHY_NOT = {
     MONITORING: "sys.monitoring came with 3.12",
     OWN_CPU: "this system has no CPU clock of a thread",
     OTHERS_CPU: "this system has no CPU clock of another thread",
-    TRACER: "PyRefTracer came with 3.13; without a GIL what it tells of may have gone by the time that it can be sent",
+    TRACER: "PyRefTracer came with 3.13; without a GIL an object may be gone before its event can be sent",
 }
 
 NO_VIRTUAL_THREADS = (
     "CPython has no virtual threads: each is the system's own, made by `pthread_create` (Python/thread_pthread.h) and "
-    "numbered by the kernel (threading.get_native_id), and `suspend_thread` stops it; a coroutine is no thread, but an "
-    'object as a generator is (PEP 492, "Coroutine object methods")'
+    "numbered by the kernel (threading.get_native_id), and `suspend_thread` stops it; a coroutine is not a thread, "
+    'but an object as a generator is (PEP 492, "Coroutine object methods")'
 )
 
 # Bit: the set, the feature it needs or "", and the mechanism; or set "", and why there is none.
@@ -63,10 +63,10 @@ MECHANISMS: dict[int, tuple[str, str, str]] = {
     24: ("always", MONITORING, "PY_START"),
     25: ("always", MONITORING, "PY_RETURN and PY_UNWIND"),
     26: ("always", "", "loaders, wrapped where they make code objects"),
-    27: ("", "", "machine code of the JIT is announced to nobody"),
+    27: ("", "", "the JIT does not announce its machine code"),
     28: ("onload", "", "locks made after it was taken are wrapped"),
-    29: ("always_solo", TRACER, "PyRefTracer; each is told as soon as what made it is over"),
-    30: ("", "", "C functions are bound when their module is made, and announced to nobody"),
+    29: ("always_solo", TRACER, "PyRefTracer; each is sent when the code that made it has returned"),
+    30: ("", "", "C functions are bound when their module is made, and not announced"),
     31: ("always", "", "gc.callbacks"),
     32: ("always", "", "weak references to tagged objects"),
     33: ("", "", "no way to unwind another frame than by an exception"),

@@ -91,7 +91,7 @@ class CapabilitySet(AbstractSet[Capability]):
             raise NullPointer("None where a set of capabilities is needed: give any iterable of Capability")
         for capability in capabilities:
             if not isinstance(capability, int) or capability not in _NUMBERS:
-                raise IllegalArgument(f"{shown(capability)} is no capability")
+                raise IllegalArgument(f"{shown(capability)} is not a capability")
             bits |= 1 << capability
         self._bits = bits & ALL
 
