@@ -72,8 +72,8 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
         0,
         "Let clients load agents while the program runs. Written out it also spares the program the warning.",
     ),
-    ("DisableAttachMechanism", False, 0, 0, "Make no socket for jcmd, jstack, jattach and their like."),
-    ("Instrument", "", 0, 0, "Instruments to switch on, with commas between: asyncio, gunicorn and their like."),
+    ("DisableAttachMechanism", False, 0, 0, "Open no socket for jcmd, jstack, jattach and other clients."),
+    ("Instrument", "", 0, 0, "Instruments to switch on, separated by commas, such as asyncio,gunicorn."),
 )
 
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 # name, one line for people
 COMMANDS: tuple[tuple[str, str], ...] = (
-    ("run", "start Python with a region that every tool can read"),
+    ("run", "start a Python program that every tool can see"),
     ("autostart", "make every Python of this environment visible"),
     ("ps", "list the Python and Java VMs of this host"),
     ("stat", "show what a VM is doing, sample after sample"),
     ("counters", "show a VM's counters"),
-    ("cmd", "have a VM carry out a diagnostic command"),
+    ("cmd", "have a VM execute a diagnostic command"),
     ("attach", "prepare a live process, load an agent into it"),
     ("jps", "like the JDK's jps, for scripts"),
     ("jstat", "like the JDK's jstat, for scripts"),

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 HELP = """\
 usage: vmscope attach [--timeout=SECONDS] PID [AGENT[=OPTIONS]]
 
-Makes a live process ready for commands and agents, and says what it is. A JVM,
-and a Python in which vmscope is started, are ready. In a CPython 3.14 or later
-vmscope is started from outside, without a restart; in an older one that is not
-possible, and what to do is said.
+Prepares a live process for commands and agents, and says what it is. A JVM and
+a Python in which vmscope is started are ready. In CPython 3.14 or later vmscope
+is started from outside, without a restart. For an older one, which does not
+allow that, the error says what to do.
 
 AGENT is loaded into it: the path of a native library (.so), or its name; in
 Python a module too, in Java the path of an agent .jar too. A path begins in the

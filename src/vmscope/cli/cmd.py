@@ -14,16 +14,15 @@ if TYPE_CHECKING:
 HELP = """\
 usage: vmscope cmd [--timeout=SECONDS] PID|NAME [COMMAND [ARGUMENT ...]]
 
-Has a VM, Python's or Java's, carry out a diagnostic command, and shows what it
-answers. Without a command: help, which lists those that it knows; `help
-COMMAND` and `COMMAND --help` explain one. An argument with blanks is quoted on
-its way.
+Has a Python or Java VM execute a diagnostic command, and shows its output.
+Without a command: help, which lists the VM's commands; `help COMMAND` and
+`COMMAND --help` explain one. Arguments with blanks are quoted for the VM.
 
 NAME stands for each VM whose program has it in its name, 0 for all VMs; where
 they are several, each answer has its pid above it.
 
-  --timeout=60     seconds without a word from the VM after which its answer is
-                   given up; 0 waits for ever
+  --timeout=60     give up after 60 seconds, or that many, without output;
+                   0 waits for ever
 
 example:
 $ vmscope cmd 4711 VM.version

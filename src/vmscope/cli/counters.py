@@ -25,7 +25,7 @@ more of them show what any of them matches.
 
   --json           one JSON object, name to value, instead of the table; of
                    several VMs such an object for each pid
-  --watch[=2]      again and again, every so many seconds, with each number's
+  --watch[=2]      repeat every 2 seconds, or that many, with each number's
                    change a second
 
 NAME stands for each VM whose program has it in its name, and its workers. PID

@@ -19,8 +19,8 @@ _HELP = """\
 usage: vmscope ps [--all] [--tree] [--json] [--sort=COLUMN] [--watch[=SECONDS]]
                   [PID ...]
 
-Lists the Python and Java VMs that you may read; as root, everybody's, and those
-in containers.
+Lists the Python and Java VMs that you may read. Root sees those of all users,
+and those in containers.
 
   --all            also regions whose writer has ended (stale), or lives where
                    it cannot be seen (foreign), and Python processes that can
@@ -29,7 +29,7 @@ in containers.
                    and its arguments
   --json           one JSON array instead of the table
 {keys}
-  --watch[=2]      again and again, every so many seconds, until Ctrl-C
+  --watch[=2]      repeat every 2 seconds, or that many, until Ctrl-C
 
 USER is the owner of the region's file, UPTIME the process's age, THR its
 threads, RSS its resident memory, CPU% the share of a processor that it has used

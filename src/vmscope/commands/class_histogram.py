@@ -50,7 +50,7 @@ COMMANDS = (
         "GC.class_histogram",
         "How many objects there are of each class, and how many bytes.",
         run,
-        impact="High: the program stands still meanwhile, some 50 ms for a million objects.",
+        impact="High: the program stands still meanwhile, 50 ms for a million objects.",
         arguments=(
             Argument(
                 "-all", "Without a collection before, which ends what is unreachable.", "BOOLEAN", default="false"
