@@ -18,6 +18,7 @@ from typing import Protocol
 import hypothesis
 import pytest
 
+from tests import flaky
 from tests.agents import live_vm
 from tests.support import JDK, JVM, Child, User, python_command
 from vmscope import log, native
@@ -43,6 +44,10 @@ if sys.platform != "win32":
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, action)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(flaky)
 
 
 if sys.platform == "win32":

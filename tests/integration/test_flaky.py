@@ -1,0 +1,65 @@
+"""A test that is marked flaky is run once more, and that is shown; every other one is run once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+PROGRAM = """
+import pytest
+
+runs = []
+
+@pytest.fixture
+def value():
+    runs.append("set up")
+    yield 1
+    runs.append("torn down")
+
+@pytest.mark.flaky(reason="a thread may come first")
+def test_once(value):
+    assert runs.count("set up") == 2, "too early"
+
+@pytest.mark.flaky(reason="never mended")
+def test_always():
+    assert not "reached"
+
+@pytest.mark.flaky(reason="rarely")
+def test_right(value):
+    assert value == 1
+
+def test_plain():
+    assert not "reached"
+
+def test_order():
+    assert runs == ["set up", "torn down"] * 3
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_only_what_is_marked_is_run_again(
+    workers: int, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    pytester.makepyfile(PROGRAM)
+    result = pytester.runpytest_subprocess("-p", "tests.flaky", "-p", "no:randomly", f"-n{workers}")
+    result.assert_outcomes(passed=3, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "RERUN *::test_once: a thread may come first; it failed with: AssertionError: too early",
+            "RERUN *::test_always: never mended; it failed with: *",
+            "FAILED *::test_always - *",
+            "FAILED *::test_plain - *",
+            "=* 2 failed, 3 passed, 2 rerun *",
+        ]
+    )
+
+
+def test_a_marker_needs_a_reason(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import pytest\n@pytest.mark.flaky\ndef test_it(): pass\n")
+    result = pytester.runpytest_inprocess("-p", "tests.flaky")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*test_it: mark it as flaky(reason='...')"])
