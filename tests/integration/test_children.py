@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin w
 
 CODE = """
 import signal, socket
+from contextlib import suppress
 from vmscope.attach.client import connect
 
 FOLDER = "/tmp/hsperfdata_" + _directory.user_name(os.geteuid())
@@ -40,14 +41,13 @@ def fork(work=signal.pause):
 
 def descriptors(kind):
     tasks = "/proc/self/task"
-    talkers = [task for task in os.listdir(tasks) if open(f"{tasks}/{task}/comm").read() == "vmscope listene\\n"]
     found = []
-    for folder in (f"{tasks}/{task}/fd" for task in talkers):
-        for name in os.listdir(folder):
-            try:
-                found.append(os.readlink(f"{folder}/{name}"))
-            except OSError:
-                pass
+    for task in os.listdir(tasks):
+        with suppress(OSError):  # the thread has gone
+            if open(f"{tasks}/{task}/comm").read() == "vmscope listene\\n":
+                for name in os.listdir(f"{tasks}/{task}/fd"):
+                    with suppress(OSError):  # the descriptor has
+                        found.append(os.readlink(f"{tasks}/{task}/fd/{name}"))
     return found.count(f"anon_inode:[{kind}]")
 
 def watched(count):
@@ -236,6 +236,7 @@ def test_descriptors_are_left_for_clients() -> None:
         with connect(os.getpid()) as client, client.execute("getversion") as reply:
             status = reply.status
             b"".join(reply)
+        wait_for(lambda: descriptors("pidfd") > 0)  # it looks at its children when it comes to it
         pidfds = descriptors("pidfd")
         for pid in pids:
             kill(pid)
