@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 VENV ?= .venv
 TIME ?= 60
-VERSIONS ?= 3.11 3.12 3.13 3.14 3.15
+CELLS ?= 3.11 3.12 3.13 3.14 3.15 twins
 python := $(VENV)/bin/python
 typed := $(wildcard src tests scripts benchmarks examples docs/conf.py)
 c := 'src/*.c' 'src/*.h' 'tests/*.c' 'tests/*.h' 'examples/*.c' 'benchmarks/*.c' ':!*_slots.h'
@@ -31,8 +31,8 @@ fuzz: setup ## coverage-guided fuzzing of what reads others' bytes, with clang: 
 test-windows: setup ## the Windows suite, on a Windows Python and with a Windows JRE, under Wine
 	@scripts/windows test $(ARGS)
 
-matrix: ## the unit and property tests, and native agents, on each of 3.11 to 3.15 that is found or fetched
-	@scripts/matrix $(VERSIONS)
+matrix: setup ## the unit and property tests, and native agents, on each of 3.11 to 3.15 that is found or fetched, and the twins
+	@scripts/matrix $(ARGS) $(CELLS)
 
 freethreaded: setup ## CPython 3.13 without a GIL, built once with and without ThreadSanitizer, and the tests on it
 	@scripts/freethreaded && scripts/freethreaded tsan

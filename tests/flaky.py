@@ -1,7 +1,7 @@
 """`@pytest.mark.flaky(reason="...")`: a test that races for a known reason. When it fails it is run once more.
 
-Each re-run is counted in pytest's last line ("1 rerun") and shown before it with the reason and the failure. A few lines
-rather than pytest-rerunfailures: that knows no reason, opens a port under xdist, and can re-run tests that are not marked.
+Each re-run is counted in pytest's last line ("1 rerun") and shown before it with the reason and the failure. Why not
+pytest-rerunfailures: it knows no reason, opens a port under xdist, and can re-run what is not marked.
 """
 
 from __future__ import annotations
@@ -54,4 +54,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in reports:
         crash = getattr(report.longrepr, "reprcrash", None)
         said = str(crash.message if crash else report.longrepr).partition("\n")[0]
-        terminalreporter.write_line(f"RERUN {report.nodeid}: {dict(report.user_properties)[RERUN]}; it failed with: {said}")
+        reason = dict(report.user_properties)[RERUN]
+        terminalreporter.write_line(f"RERUN {report.nodeid}: {reason}; it failed with: {said}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from typing import Any
@@ -46,6 +47,9 @@ _TWIN = types.SimpleNamespace(
 )
 
 
+ALONE = "VMSCOPE_TESTS_TWIN_ALONE"
+
+
 def both() -> list[Any]:
     """pytest parameters: the extension and the twin."""
     try:
@@ -55,3 +59,10 @@ def both() -> list[Any]:
     else:
         extension = pytest.param(_native, id="c")
     return [extension, pytest.param(_TWIN, id="python")]
+
+
+def apart() -> list[Any]:
+    """The same for what walks every object. That takes the twin twenty times as long in a worker that has collected
+    thousands of tests: tests/integration/test_class_histogram_twin.py runs it in a process of its own."""
+    extension, twin = both()
+    return [twin if os.environ.get(ALONE) else extension]

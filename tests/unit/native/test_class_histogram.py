@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.implementations import both
+from tests.implementations import apart
 
 
 class Plain:
@@ -68,7 +68,7 @@ KEPT: dict[str, Callable[[list[Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 def test_what_the_collector_does_not_know(native: Any) -> None:
     kinds: dict[type, str] = {}
     kept, sizes = [], {}
@@ -90,7 +90,7 @@ def test_what_the_collector_does_not_know(native: Any) -> None:
     assert [row for row in native.count_objects() if row[0] in kinds] == []
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 def test_objects_with_attributes(native: Any) -> None:
     kept = [Plain(number) for number in range(100)]
     assert counted(native, Plain) == (100, sum(map(sys.getsizeof, kept)))
@@ -98,7 +98,7 @@ def test_objects_with_attributes(native: Any) -> None:
     assert counted(native, Plain) == (100, sum(map(sys.getsizeof, kept)))
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 def test_a_shared_object_counts_once(native: Any) -> None:
     one = Number(1)
     kept = [[one] * 10, {1: one}, (one,), one]
@@ -106,7 +106,7 @@ def test_a_shared_object_counts_once(native: Any) -> None:
     del kept
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 def test_what_only_a_running_function_has(native: Any) -> None:
     one = Number(2)
     assert counted(native, Number) == (1, sys.getsizeof(one))
@@ -114,7 +114,7 @@ def test_what_only_a_running_function_has(native: Any) -> None:
     assert counted(native, Number) == (0, 0)
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 def test_what_only_code_and_ranges_have(native: Any) -> None:
     before = counted(native, range)[0], counted(native, int)[0]
     kept = [range(10**10 + number) for number in range(30)]
@@ -127,7 +127,7 @@ def test_what_only_code_and_ranges_have(native: Any) -> None:
     del kept
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 def test_sizes_are_those_of_getsizeof(native: Any) -> None:
     gc.collect()
     gc.disable()
@@ -152,7 +152,7 @@ def test_sizes_are_those_of_getsizeof(native: Any) -> None:
     assert checked > len(sizes) * 0.8
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 def test_the_classes_of_ctypess_classes(native: Any) -> None:
     """From CPython 3.13 on their `__sizeof__` is told of its class besides the object."""
     made = [type(f"Pair{number}", (ctypes.Structure,), {}) for number in range(5)]
@@ -165,7 +165,7 @@ def test_the_classes_of_ctypess_classes(native: Any) -> None:
     assert rows[kind][2] == sum(map(sys.getsizeof, found.values()))
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 def test_no_code_of_the_program_runs(native: Any) -> None:
     kept = [Boasting() for _ in range(5)]
     count, size = counted(native, Boasting)
@@ -175,7 +175,7 @@ def test_no_code_of_the_program_runs(native: Any) -> None:
     del kept
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 @pytest.mark.parametrize("enabled", [True, False])
 def test_the_collector_stays_as_it_was(native: Any, enabled: bool) -> None:
     was = gc.isenabled()
@@ -205,7 +205,7 @@ def test_what_was_frozen_is_found(implementation: str) -> None:
     assert run.stdout == "[100]\n"
 
 
-@pytest.mark.parametrize("native", both())
+@pytest.mark.parametrize("native", apart())
 def test_deep_nesting(native: Any) -> None:
     deep: Any = Number(3)
     for _ in range(100_000):
