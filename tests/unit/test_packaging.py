@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import vmscope
 
@@ -31,9 +35,12 @@ def test_the_licence_is_spdx_and_shipped() -> None:
 
 
 def test_the_versions_that_are_tried_are_those_that_are_named() -> None:
-    versions = re.findall(r"^VERSIONS \?= (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    """By `make matrix`, and by the workflow that runs a job for each cell."""
+    (cells,) = re.findall(r"^CELLS \?= (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    workflow = (ROOT / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8")
     named = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
-    assert [" ".join(named)] == versions
+    assert cells.split() == [*named, "twins"]
+    assert json.loads(re.findall(r"cell: (\[.+\])", workflow)[0]) == cells.split()
 
 
 def test_the_package_is_typed() -> None:
@@ -43,6 +50,39 @@ def test_the_package_is_typed() -> None:
 def test_the_changelog_knows_the_version() -> None:
     headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased" or headings[0] == vmscope.__version__
+
+
+CORPORA = ("tests/corpus/", "tests/fuzz/corpus/")
+
+
+def tracked() -> list[Path]:
+    """The files that git has."""
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("no git, or no checkout")
+    run = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    if run.returncode:
+        pytest.skip(f"git does not read the checkout: {run.stderr.strip()}")
+    return [path for name in run.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def test_no_large_file_is_tracked() -> None:
+    """The lock file alone may have more than 200 kB."""
+    large = [str(path.relative_to(ROOT)) for path in tracked() if path.stat().st_size > 200_000]
+    assert large == ["uv.lock"]
+
+
+def test_no_binary_is_tracked() -> None:
+    """But for what readers and fuzzers are tried with."""
+    names = {path.relative_to(ROOT).as_posix(): path for path in tracked()}
+    others = [path for name, path in names.items() if not name.startswith(CORPORA)]
+    assert [str(path) for path in others if b"\0" in path.read_bytes()] == []
+    for path in others:
+        path.read_text(encoding="utf-8")
+
+
+def test_the_project_says_where_it_lives() -> None:
+    assert PROJECT["project"]["authors"] == [{"name": "the vmscope developers"}]
+    assert set(PROJECT["project"]["urls"]) == {"Source", "Documentation", "Changelog", "Issues", "Security"}
 
 
 def test_the_lock_names_the_public_index_only() -> None:
