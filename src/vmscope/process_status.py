@@ -32,15 +32,17 @@ if TYPE_CHECKING:
 
 
 class Status:
-    """What `vmscope.status()` tells.
+    """What `vmscope.status()` returns: this process at that moment. `print` shows it, a line for each attribute.
 
-    `running`; `path` of the region's file or None; `reason` why there is none, or ""; `attach_path` and
-    `attach_reason`, the same of the socket that clients attach to; `capacity`, `used` and `overflow` in bytes;
-    `flags`, the VM options in force; `implementation`, "c" or "python", and `implementation_reason`, why it is "python"
-    where the C extension could be in use, or ""; `fatal_path`, whether a crash saves the
-    region where asked and unlinks its file (the Python twin cannot); `agent_errors`, how often code of an agent has
-    raised (the counters `vmscope.agents.errors` say which); `problems`, lines of text: what does not
-    work and ended nothing, as an agent that cannot be loaded, or a file that cannot be written.
+    * `running`: True between `start()` and `stop()`.
+    * `path`: of the region's file, or None; `reason`: why there is none, or "".
+    * `attach_path`: of the socket that clients attach to, or None; `attach_reason`: why there is none, or "".
+    * `capacity`, `used`, `overflow`: of the region, in bytes. `overflow` is what counters need that found no room.
+    * `flags`: the VM options in force, as attributes.
+    * `implementation`: "c" or "python"; `implementation_reason`: why it is "python" where "c" could be in use, or "".
+    * `fatal_path`: whether a crash saves the region where asked and unlinks its file. The Python twin cannot.
+    * `agent_errors`: how often code of an agent has raised. The counters `vmscope.agents.errors` say which agent's.
+    * `problems`: a list of lines: what does not work and ended nothing, as an agent that cannot be loaded.
     """
 
     __slots__ = (

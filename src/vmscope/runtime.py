@@ -65,6 +65,10 @@ class VirtualMachine:
     def start(self, *options: str, program: tuple[str, str] | None = None, agents: bool = True) -> None:
         """Publishes this process, with VM options as on the command line. A second call does nothing.
 
+        ::
+
+            vmscope.start("-XX:PerfDataMemorySize=64k", "-Dshop.mode=test")
+
         Agents that they name attach, as the program runs already; an error there is logged. Without `agents` the
         caller loads them (`load_agents`).
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType, MethodDescriptorType, ModuleType
 
 import pytest
 
+import vmscope
+from vmscope import commands, tool
 from vmscope.cli import COMMANDS
 from vmscope.commands.operations import OPERATIONS
 from vmscope.commands.registry import TABLE
@@ -58,6 +62,69 @@ def test_help_fits_a_terminal(name: str) -> None:
     text = import_module(f"vmscope.cli.{name}").HELP
     shown = text if name != "jstat" else text.partition("\nexample:")[0]
     assert [line for line in shown.splitlines() if len(line) > 80] == []
+
+
+# Attributes without an underscore that are vmscope's own: other rooms use them, programs do not.
+INTERNAL = {
+    "vmscope.Constant": {"entries"},
+    "vmscope.Counter": {"entries"},
+    "vmscope.Gauge": {"entries"},
+    "vmscope.Histogram": {"entries"},
+    "vmscope.Text": {"entries", "units"},
+    "vmscope.VM": {"examine", "check"},
+    "vmscope.tool.Agent": {"code", "is_over", "call", "unload"},
+    "vmscope.tool.Host": {
+        *("enter", "start_early", "end_of_main", "end", "taken", "add_event_source", "changed", "drop", "renew"),
+        *("wanted", "post"),
+    },
+    "vmscope.tool.Thread": {"parked", "belongs_to", "end", "begin"},
+}
+DIRECTIVE = re.compile(r"^ *\.\. auto\w+:: ([\w.]+).*\n((?: +:.*\n(?: {6,}.*\n)*)*)", re.MULTILINE)
+
+
+def reference() -> dict[str, set[str]]:
+    """What docs/api has directives for, and the members of each: in its list, or in directives of their own below."""
+    found: dict[str, set[str]] = {}
+    for page in (ROOT / "docs" / "api").glob("*.md"):
+        holder = ""
+        for name, options in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+            if name.startswith("vmscope."):
+                holder = name
+                found[name] = set(re.findall(r"\w+", options.partition(":members:")[2].partition("\n   :")[0]))
+            else:
+                found[holder].add(name)
+    return found
+
+
+@pytest.mark.parametrize("module", [vmscope, tool, commands], ids=lambda module: str(module.__name__))
+def test_each_public_name_has_a_docstring_and_a_place_in_the_reference(module: ModuleType) -> None:
+    """So has each method and property of a class, but those of enumerations and of exceptions."""
+    known = reference()
+    for name in set(module.__all__) - {"__version__"}:
+        path, thing = f"{module.__name__}.{name}", getattr(module, name)
+        assert thing.__doc__, f"{path} has no docstring"
+        assert path in known, f"{path} is not in docs/api"
+        if not isinstance(thing, type) or issubclass(thing, (Enum, tuple, BaseException)) or thing is tool.Environment:
+            continue
+        ours = [klass for klass in thing.__mro__ if klass.__module__.startswith("vmscope")]
+        for member, value in [pair for klass in ours for pair in vars(klass).items()]:
+            described = isinstance(value, (FunctionType, classmethod, property, MethodDescriptorType))
+            if described and not member.startswith("_") and member not in INTERNAL.get(path, ()):
+                assert getattr(thing, member).__doc__, f"{path}.{member} has no docstring"
+                assert member in known[path], f"{path}.{member} is not in docs/api"
+
+
+def test_each_function_of_an_environment_is_in_the_reference() -> None:
+    known = reference()
+    assert [name for name in BY_METHOD if f"vmscope.tool.Environment.{name}" not in known] == []
+    assert [name for name in BY_METHOD if not getattr(tool.Environment, name).__doc__] == []
+
+
+def test_the_reference_has_nothing_that_is_gone() -> None:
+    for path in reference():
+        module, _, name = path.rpartition(".")
+        holder = tool.Environment if module == "vmscope.tool.Environment" else import_module(module)
+        assert hasattr(holder, name), path
 
 
 def test_the_generator_replaces_only_its_own_part() -> None:

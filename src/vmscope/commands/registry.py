@@ -25,12 +25,20 @@ if TYPE_CHECKING:
     class Output(Protocol):
         """Where a command writes what its client is shown. BrokenPipeError when the client has gone."""
 
-        def write(self, text: str, /) -> object: ...
+        def write(self, text: str, /) -> object:
+            """Adds a part of the answer."""
+
         def flush(self) -> object:
             """What was written goes to the client now."""
 
 else:
-    Output = object
+
+    class Output:
+        """Where a command writes what its client is shown: `write(text)` adds to it, `flush()` sends what there is.
+
+        Both raise BrokenPipeError when the client has gone. Anything with the two methods will do for `execute`.
+        """
+
 
 # Each command, and the module of this room that has it.
 TABLE: dict[str, str] = {

@@ -21,7 +21,10 @@ NONE, BYTES, TICKS, EVENTS, STRING, HERTZ = 1, 2, 3, 4, 5, 6
 
 
 class Counter(native.CounterSlot):
-    """Counts up: `inc()`, `add(n)`, `value`, `labels(**labels)`. A Monotonic entry."""
+    """A number that only grows: a Monotonic entry of the region. Made by `vmscope.counter`.
+
+    `value` is the number now, an int of 64 bits; `name` and `units` are as it was made. Updates are atomic.
+    """
 
     __slots__ = ("_registry", "name", "units")
 
@@ -41,7 +44,10 @@ class Counter(native.CounterSlot):
 
 
 class Gauge(native.GaugeSlot):
-    """Goes up and down: `set(n)`, `inc()`, `dec()`, `add(n)`, `value`, `labels(**labels)`. A Variable entry."""
+    """A number that goes up and down: a Variable entry of the region. Made by `vmscope.gauge`.
+
+    `value` is the number now, an int of 64 bits; `name` and `units` are as it was made. Updates are atomic.
+    """
 
     __slots__ = ("_registry", "name", "units")
 
@@ -61,7 +67,10 @@ class Gauge(native.GaugeSlot):
 
 
 class Histogram(native.HistogramSlot):
-    """Counts values by size: `observe(x)`, `time()`, `count`, `sum`, `labels(**labels)`.
+    """Counts values by size. Made by `vmscope.histogram`.
+
+    `count` is the number of values, `sum` their sum as a float, `bounds` the tuple of upper bounds; `name` and `units`
+    are as it was made.
 
     Its entries are `name.bucket{le="bound"}` for each bound and `+Inf`, how many values were greater than the bound
     before and at most this one, and `name.sum`: in billionths for TICKS (so seconds become ns) and NONE, else whole.
@@ -99,7 +108,10 @@ class Histogram(native.HistogramSlot):
 
 
 class Text(native.TextSlot):
-    """Shows a text of at most `capacity` bytes of UTF-8: `set(text)`, `value`. A string entry that is Variable."""
+    """A text that changes: a Variable string entry of the region. Made by `vmscope.text`.
+
+    `value` is the text now, at most `capacity` bytes of UTF-8; `name` is as it was made, `units` are `Units.STRING`.
+    """
 
     __slots__ = ("name",)
     units = STRING
@@ -118,7 +130,10 @@ class Text(native.TextSlot):
 
 
 class Constant:
-    """Never changes: an int of 64 bits, or a text of at most `limit` bytes of UTF-8."""
+    """A value that never changes: a Constant entry of the region. Made by `vmscope.constant`.
+
+    `value` is an int of 64 bits, or a text of at most `limit` bytes of UTF-8; `name` and `units` are as it was made.
+    """
 
     __slots__ = ("name", "units", "value")
 

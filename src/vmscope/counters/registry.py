@@ -38,10 +38,10 @@ class Registry:
         return self._counters.get(name)
 
     def counter(self, name: str, *, units: int = NONE) -> Counter:
-        """A number that only grows. The same name gives the same counter.
+        """The counter of this name, a number that only grows. `units` is one of `vmscope.Units`.
 
-        Raises CounterNameError for a name that is not printable ASCII without blanks, CounterExistsError
-        for one that another kind of counter has, or one in other units.
+        The same name gives the same counter. Raises CounterNameError for a name that is not printable ASCII without
+        blanks, CounterExistsError for one that another kind of counter has, or one in other units.
         """
         found = self._counters.get(name)
         if found is None:
@@ -51,7 +51,7 @@ class Registry:
         return found
 
     def gauge(self, name: str, *, units: int = NONE) -> Gauge:
-        """A number that goes up and down. Raises as `counter` does."""
+        """The gauge of this name, a number that goes up and down. Raises as `counter` does."""
         found = self._counters.get(name)
         if found is None:
             found = self._add(Gauge(_checked(name), units, self))
@@ -60,7 +60,14 @@ class Registry:
         return found
 
     def histogram(self, name: str, *, bounds: Iterable[float], units: int = TICKS) -> Histogram:
-        """Counts values up to each of 1 to 100 growing `bounds`. Units: of what is observed; TICKS are seconds.
+        """The histogram of this name, which counts values up to each of 1 to 100 growing `bounds`.
+
+        `units` are those of `bounds` and of what is observed; TICKS, the default, are given as seconds::
+
+            delay = vmscope.histogram("shop.delay", bounds=[0.001, 0.01, 0.1, 1])
+            delay.observe(0.25)
+            with delay.time():  # or @delay.time()
+                work()
 
         Raises ValueError for bounds that do not grow or are not finite, TypeError for those that are no numbers,
         the rest as `counter` does.
@@ -74,7 +81,7 @@ class Registry:
         return found
 
     def text(self, name: str, *, capacity: int = 64) -> Text:
-        """A text of at most `capacity` bytes of UTF-8. Raises as `counter` does."""
+        """The text of this name, of at most `capacity` bytes of UTF-8. Raises as `counter` does."""
         found = self._counters.get(name)
         if found is None:
             found = self._add(Text(_checked(name), capacity))
@@ -85,9 +92,10 @@ class Registry:
     def constant(
         self, name: str, value: int | str, *, units: int = NONE, limit: int = 1024, made: list[Any] | None = None
     ) -> Constant:
-        """A value that never changes; of a text only `limit` bytes are kept. Raises as `counter` does.
+        """The constant of this name, a number of 64 bits or a text of which `limit` bytes are kept.
 
-        A new one is put into `made` before it can be found here: what an exception interrupts can be undone.
+        Raises as `counter` does, CounterExistsError also for another value. A new one is put into `made` before it can
+        be found here: what an exception interrupts can be undone.
         """
         wanted = Constant(_checked(name), value, units, limit)
         found = self._counters.get(name)

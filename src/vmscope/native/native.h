@@ -105,7 +105,7 @@ typedef struct Children Children; /* of one slot, by their labels */
 PyObject *vmscope_labels(PyObject *self, _Atomic(Children *) *where, PyObject *const *values, Py_ssize_t positional,
                          PyObject *names);
 
-#define VMSCOPE_LABELS_DOC "labels(**labels): the counter of the same kind with these labels, always the same object."
+#define VMSCOPE_LABELS_DOC "The counter of the same kind with these labels, always the same object."
 
 void vmscope_free_children(_Atomic(Children *) *where);
 

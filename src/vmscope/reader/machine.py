@@ -107,10 +107,11 @@ class Counters:
 
 
 class VM:
-    """An attached VM. Close it, or use it in a `with` statement.
+    """A Python or Java VM of this host, attached by its region. Close it, or use it in a `with` statement.
 
-    `pid` is the writer's in our pid namespace, None for a `file:`; `path` the region's file. Reading raises StaleRegion
-    when the region is gone, and FormatError for what is none.
+    `counters` is a read-only mapping of names to counters, each with `name`, `value`, `units`, `variability` and
+    `supported`; `path` is the region's file. Reading raises StaleRegion when the region is gone, and FormatError for
+    what is not a region.
     """
 
     __slots__ = ("_attachment", "_owner", "_values", "counters", "path", "path_given", "reader")
@@ -152,6 +153,7 @@ class VM:
 
     @property
     def pid(self) -> int | None:
+        """The writer\'s, in our pid namespace; None for a `file:`."""
         if self._owner is not None and not self.path_given:
             return self._owner.pid
         return self._attachment.pid
@@ -239,10 +241,12 @@ class VM:
 
     @property
     def vm_arguments(self) -> str:
+        """The options of the VM as they were given, in one line."""
         return self._text("java.rt.vmArgs")
 
     @property
     def vm_flags(self) -> str:
+        """The flags file that the VM read, as a JVM shows it; mostly ""."""
         return self._text("java.rt.vmFlags")
 
     # -- values

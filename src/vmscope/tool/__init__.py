@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from vmscope.tool.agent import Agent
     from vmscope.tool.agents import link_agent, load_agent, unload_agent
     from vmscope.tool.environment import Environment
-    from vmscope.tool.functions.extensions import Extension
+    from vmscope.tool.functions.extensions import Extension, ExtensionEvent, ExtensionFunction
+    from vmscope.tool.functions.monitor_info import MonitorStackDepth, MonitorUsage
+    from vmscope.tool.functions.stacks import FrameInfo, StackInfo
+    from vmscope.tool.functions.system import TimerInfo
+    from vmscope.tool.functions.thread_queries import ThreadGroupInfo, ThreadInfo
     from vmscope.tool.host import Host, vm
     from vmscope.tool.model.thread_state import ThreadState
     from vmscope.tool.model.threads import Thread, ThreadGroup
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
         RootKind,
         VisitControl,
     )
-    from vmscope.tool.spec.structs import ClassDefinition
+    from vmscope.tool.spec.structs import ClassDefinition, ConstantPool, LineNumberEntry, LocalVariableEntry
     from vmscope.tool.verbose import VerboseFlag
 
 __all__ = [
@@ -46,22 +50,34 @@ __all__ = [
     "CapabilitySet",
     "CapabilitySets",
     "ClassDefinition",
+    "ConstantPool",
     "Environment",
     "Error",
     "Event",
     "Extension",
+    "ExtensionEvent",
+    "ExtensionFunction",
+    "FrameInfo",
     "HeapCallbacks",
     "HeapFilter",
     "Host",
     "IterationControl",
+    "LineNumberEntry",
+    "LocalVariableEntry",
+    "MonitorStackDepth",
+    "MonitorUsage",
     "ObjectFilter",
     "Phase",
     "PrimitiveType",
     "ReferenceKind",
     "RootKind",
+    "StackInfo",
     "Thread",
     "ThreadGroup",
+    "ThreadGroupInfo",
+    "ThreadInfo",
     "ThreadState",
+    "TimerInfo",
     "ToolError",
     "VerboseFlag",
     "Version",
@@ -82,7 +98,7 @@ _HOMES = {
     "environment": ("Environment",),
     "spec.errors": ("ToolError",),
     "spec.events": ("Event",),
-    "functions.extensions": ("Extension",),
+    "functions.extensions": ("Extension", "ExtensionEvent", "ExtensionFunction"),
     "spec.heap_types": (
         "HeapCallbacks",
         "HeapFilter",
@@ -94,9 +110,13 @@ _HOMES = {
         "VisitControl",
     ),
     "host": ("Host", "vm"),
-    "spec.structs": ("ClassDefinition",),
+    "spec.structs": ("ClassDefinition", "ConstantPool", "LineNumberEntry", "LocalVariableEntry"),
     "model.thread_state": ("ThreadState",),
     "model.threads": ("Thread", "ThreadGroup"),
+    "functions.monitor_info": ("MonitorStackDepth", "MonitorUsage"),
+    "functions.stacks": ("FrameInfo", "StackInfo"),
+    "functions.system": ("TimerInfo",),
+    "functions.thread_queries": ("ThreadGroupInfo", "ThreadInfo"),
     "verbose": ("VerboseFlag",),
 }
 

@@ -6,6 +6,13 @@ from enum import IntEnum, IntFlag
 
 
 class Units(IntEnum):
+    """What a counter counts in.
+
+    `NONE` is a plain number. `BYTES` are bytes. `TICKS` are ticks of the clock whose rate is the counter
+    `sun.os.hrt.frequency`; of a Python process they are nanoseconds. `EVENTS` are things that happened. `STRING` is a
+    text. `HERTZ` is a rate a second.
+    """
+
     NONE = 1
     BYTES = 2
     TICKS = 3
@@ -15,6 +22,8 @@ class Units(IntEnum):
 
 
 class Variability(IntEnum):
+    """How a counter changes: `CONSTANT` never does, `MONOTONIC` only grows, `VARIABLE` may do anything."""
+
     CONSTANT = 1
     MONOTONIC = 2
     VARIABLE = 3

@@ -27,7 +27,11 @@ class Extension(IntEnum):
 
 
 class ExtensionEvent:
-    """What `get_extension_events` tells of one: `index` is what sets its callback."""
+    """One event over JVM TI's: `index` is for `set_extension_event_callback`.
+
+    `id` is its name in JVM TI's style, `description` a sentence; `parameters` name what its callback gets after the
+    environment.
+    """
 
     __slots__ = ("description", "id", "index", "parameters")
 
@@ -55,7 +59,10 @@ EXTENSION_EVENTS: dict[int, ExtensionEvent] = {
 
 
 class ExtensionFunction:
-    """One function over JVM TI's; `call` takes what `parameters` names."""
+    """One function over JVM TI's: `call` takes what `parameters` names.
+
+    `id` is its name in JVM TI's style, `description` a sentence.
+    """
 
     __slots__ = ("call", "description", "id", "parameters")
 

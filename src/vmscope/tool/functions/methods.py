@@ -86,7 +86,9 @@ class Methods(Base):
 
     @function
     def get_line_number_table(self, method: Method) -> list[LineNumberEntry]:
-        """Where lines begin, by location. AbsentInformation when no line is recorded.
+        """A list of `LineNumberEntry` in the order of their locations: at each one a line begins.
+
+        AbsentInformation when no line is recorded. A line may begin more than once.
 
         CPython: co_lines, without what belongs to no line. What begins a handler, where an exception is caught, belongs
         to none, and counts for the line of its `except`.

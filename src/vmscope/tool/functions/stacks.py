@@ -22,7 +22,7 @@ OWN_FRAMES = 8  # the most that a thread is deep in vmscope: in a lock, in a fun
 
 
 class FrameInfo(NamedTuple):
-    """One frame: its code, and the offset of the instruction that it is at."""
+    """One frame: its code, and the offset of the instruction that it is at, in bytes of `co_code`."""
 
     method: CodeType
     location: int

@@ -30,7 +30,10 @@ class LocationFormat(IntEnum):
 
 
 class TimerInfo:
-    """A clock: all of them count nanoseconds from 0 to `max_value`."""
+    """A clock: each counts nanoseconds from 0 to `max_value`.
+
+    `kind` says whose time, `may_skip_forward` and `may_skip_backward` whether it can jump.
+    """
 
     __slots__ = ("kind", "max_value", "may_skip_backward", "may_skip_forward")
 

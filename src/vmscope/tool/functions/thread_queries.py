@@ -19,6 +19,8 @@ HIGHEST = 10  # the limit of every group's priorities
 
 
 class ThreadInfo(NamedTuple):
+    """What `get_thread_info` returns. `priority` is from 1 to 10; `context_class_loader` is always None."""
+
     name: str
     priority: int
     is_daemon: bool
@@ -27,6 +29,8 @@ class ThreadInfo(NamedTuple):
 
 
 class ThreadGroupInfo(NamedTuple):
+    """What `get_thread_group_info` returns. `parent` is None for the group at the top; `max_priority` is 10."""
+
     parent: ThreadGroup | None
     name: str
     max_priority: int

@@ -34,10 +34,20 @@ def new_name() -> str:
 
 
 class Thread:
-    """A thread: `ident` and `native_id` as in `threading`, and an `id` that no other thread of this process gets.
+    """A thread of this process. Compared by identity; it outlives its thread, and is then no longer `alive`.
 
-    Compared by identity. It outlives its thread, and is then no longer `alive`. One that an agent makes, with a name,
-    is for `run_agent_thread` to start: until then it has no ident.
+    * `id`: an int that no other thread of this process ever gets.
+    * `ident`, `native_id`: as in `threading`. The system gives both again after the thread's end; 0 and None before
+      its start.
+    * `name`, `alive`, `started`, `is_daemon`: below.
+    * `priority`: what `run_agent_thread` was given, else 5. It has no effect.
+    * `suspended`: whether an environment has suspended it.
+    * `interrupted`: whether `interrupt_thread` was called and the thread has not been told so yet.
+    * `of_agent`: whether an agent started it, and not the program.
+
+    Its other attributes are vmscope's own. An agent makes one with a name, for `run_agent_thread` to start::
+
+        env.run_agent_thread(tool.Thread(name="flush"), flush, None)
     """
 
     __slots__ = (
@@ -80,6 +90,7 @@ class Thread:
         return self.gate is not None and self.state in self.gate.parked
 
     def rename(self, name: str) -> None:
+        """Gives it this name, in `threading` too where that knows it."""
         known = self.known()
         if known is None:
             self._name = name
@@ -88,7 +99,7 @@ class Thread:
 
     @property
     def is_daemon(self) -> bool:
-        """An agent's thread is one whatever its object says."""
+        """Whether the program's end does not wait for it. An agent's thread is a daemon whatever its object says."""
         known = self.known()
         return self.daemon if known is None or (self.of_agent and self.started) else known.daemon
 
@@ -113,6 +124,7 @@ class Thread:
 
     @property
     def started(self) -> bool:
+        """Whether it has an ident; after its end too."""
         return self.ident != 0
 
     @property
@@ -153,7 +165,10 @@ class Thread:
 
 
 class ThreadGroup:
-    """A set of threads, in a tree. CPython has none; these two tell what `threading` knows from what it does not."""
+    """A set of threads with a `name`, in a tree: `parent` is None at the top.
+
+    CPython has none; `main` is what `threading` knows, `system` the rest.
+    """
 
     __slots__ = ("name", "parent")
 

@@ -7,14 +7,21 @@ from typing import NamedTuple
 
 
 class LineNumberEntry(NamedTuple):
-    """From this location to the next entry's the code belongs to this line."""
+    """From `start_location` to the next entry's the code belongs to `line_number`.
+
+    A location is the offset of an instruction in `co_code`, in bytes; line numbers begin at 1.
+    """
 
     start_location: int
     line_number: int
 
 
 class LocalVariableEntry(NamedTuple):
-    """A variable: it may have a value from `start_location`, for `length` bytes of code; `slot` is for get_local_*."""
+    """A variable of a method: it may have a value from `start_location` on, for `length` bytes of code.
+
+    `signature` is that of a class: `Lbuiltins/object;`, for `*` a tuple's, for `**` a dict's. `generic_signature` is
+    None. `slot` is what `get_local_object` and its kin take.
+    """
 
     start_location: int
     length: int
