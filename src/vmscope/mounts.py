@@ -9,7 +9,7 @@ may be mounted there by root: what it is of is looked up in the table of mounts,
 from __future__ import annotations
 
 import os
-from errno import ELOOP, ENXIO, EXDEV
+from errno import ELOOP, ENOTDIR, ENXIO, EXDEV
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 THERE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if os.name != "nt" else 0  # opening it asks nothing of what is mounted
@@ -19,14 +19,15 @@ _LIMIT = 16 << 20  # bytes of a table of mounts
 def open_beneath(folder: int, name: str | bytes, flags: int, /) -> int:
     """A descriptor of what a directory has under this name.
 
-    OSError: EXDEV where something is mounted there, ELOOP for a symbolic link.
+    OSError: EXDEV where something is mounted there; for a symbolic link ELOOP, or ENOTDIR where a directory is wanted.
     """
     place = os.open(name, THERE, dir_fd=folder)
     try:
         if mount_id(place) != mount_id(folder):
             raise OSError(EXDEV, os.strerror(EXDEV))
         if S_ISLNK(os.fstat(place).st_mode):
-            raise OSError(ELOOP, os.strerror(ELOOP))
+            code = ENOTDIR if flags & os.O_DIRECTORY else ELOOP
+            raise OSError(code, os.strerror(code))
         return os.open(f"/proc/self/fd/{place}", (flags | os.O_CLOEXEC) & ~os.O_NOFOLLOW)
     finally:
         os.close(place)

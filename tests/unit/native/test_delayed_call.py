@@ -143,7 +143,14 @@ for _ in range(3):  # the thread has ended: no fork starts it again
 assert len(os.listdir("/proc/self/task")) == 1
 native.cancel_call()
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "VMSCOPE_NATIVE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 

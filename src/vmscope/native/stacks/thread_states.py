@@ -52,13 +52,13 @@ def thread_state() -> int:
 
 def thread_states() -> list[tuple[int, int, int, bool]]:
     thread_state()
-    frames = sys._current_frames()
-    for ident in [ident for ident in list(_by_ident) if ident not in frames]:
+    idents = list(sys._current_frames())  # the frames would keep each other: this function's is among them
+    for ident in [ident for ident in list(_by_ident) if ident not in idents]:
         _by_ident.pop(ident, None)
     threading = sys.modules.get("threading")
     active = {} if threading is None else threading._active
     rows = []
-    for ident in reversed(frames):  # the newest comes first
+    for ident in reversed(idents):  # the newest comes first
         native_id = getattr(active.get(ident), "native_id", None) or 0
         rows.append((_by_ident.setdefault(ident, next(_numbers)), ident, native_id, True))
     return sorted(rows)
@@ -76,6 +76,7 @@ def thread_stacks(limit: int, only: int = 0) -> list[tuple[int, list[tuple[CodeT
             stack.append((frame.f_code, frame.f_lasti))
             frame = frame.f_back
         stacks.append((state, stack))
+    frames.clear()  # this function's is among them, and would be garbage
     return stacks
 
 
