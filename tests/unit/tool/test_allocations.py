@@ -39,6 +39,14 @@ def vm() -> Iterator[Host]:
     assert native.tracer_holder() in ("", "tracemalloc")
 
 
+@pytest.fixture(autouse=True)
+def small_heap() -> Iterator[None]:
+    """Collections here leave alone what a worker has collected: thousands of tests."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def env(vm: Host) -> Environment:
     env = vm.get_env(agent="allocations")
