@@ -13,14 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.wait import PATIENCE as PATIENCE
+
 if sys.platform != "win32":
     import pwd
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 from jdk import SUFFIX, feature_version, find
-
-PATIENCE = 30.0  # seconds; nothing that is waited for here takes one on an idle machine
-
 
 # For programs that look at their own region; `region()` has its values.
 SETTLED = """

@@ -13,12 +13,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.security import rows
 from tests.support import PATIENCE
+from tests.wait import wait_for
 from tests.watch import CWD, HOME, NAMED, TMP, Finding, Watch
 from vmscope.commands.registry import TABLE
 
@@ -165,13 +164,6 @@ class Life:
         found = self.watch.wait_for(pid, lambda found: found <= right)
         for each in sorted(found - right):
             self.differs(f"a child has {' '.join(each)}")
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.005)
 
 
 # -- parts of a life ------------------------------------------------------------------------------

@@ -18,13 +18,8 @@ BEGIN = (
     + """
 import json, sys, threading, time
 import vmscope
+from tests.wait import wait_for
 from vmscope import tool
-
-def until(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 def start(body, name=None, daemon=False):
     thread = threading.Thread(target=body, name=name, daemon=daemon)
@@ -67,9 +62,9 @@ def third():
 
 start(one, "one", daemon=True)
 start(other, "other", daemon=True)
-until(lambda: seen(first) and seen(second))
+wait_for(lambda: seen(first) and seen(second))
 start(third, "third", daemon=True)
-until(lambda: counters()["locks.deadlocks"])
+wait_for(lambda: counters()["locks.deadlocks"])
 time.sleep(0.3)
 """
 
@@ -79,6 +74,7 @@ def execute(options: str, code: str, *, begin: str = BEGIN) -> subprocess.Comple
     agent = f"-pyagent:vmscope.agents.locks={options}"
     return subprocess.run(
         [sys.executable, "-m", "vmscope", "run", agent, "-c", begin + textwrap.dedent(code)],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         timeout=2 * PATIENCE,
@@ -153,7 +149,7 @@ def test_a_thread_that_waits_for_itself_goes_on_when_another_releases_the_lock()
         lock = threading.Lock()
 
         def release():
-            until(lambda: counters()["locks.deadlocks"])
+            wait_for(lambda: counters()["locks.deadlocks"])
             lock.release()
 
         lock.acquire()
@@ -207,7 +203,7 @@ def want():
 def keep():
     with lock:
         thread = start(want)
-        until(lambda: seen(lock))
+        wait_for(lambda: seen(lock))
         time.sleep(0.01)
     thread.join()
 
@@ -268,12 +264,12 @@ def test_conditions_queues_and_semaphores_are_known_by_who_makes_them() -> None:
             (lambda: tickets.acquire(), lambda: tickets._cond, lambda: tickets.release()),
         ):
             thread = start(body)
-            until(lambda: env.get_object_monitor_usage(thing()).notify_waiters)
+            wait_for(lambda: env.get_object_monitor_usage(thing()).notify_waiters)
             time.sleep(0.02)
             let()
             thread.join()
         thread = start(pass_gate)
-        until(lambda: env.get_object_monitor_usage(gate).notify_waiters)
+        wait_for(lambda: env.get_object_monitor_usage(gate).notify_waiters)
         with gate:
             gate.notify()
         thread.join()
@@ -297,7 +293,7 @@ def test_places_are_bounded() -> None:
 
             with lock:
                 thread = start(want)
-                until(lambda: seen(lock))
+                wait_for(lambda: seen(lock))
             thread.join()
         """)
     found = run("most=3", code)
@@ -312,7 +308,7 @@ def test_the_report() -> None:
         def work():
             with lock:
                 thread = start(lock.acquire)
-                until(lambda: seen(lock))
+                wait_for(lambda: seen(lock))
                 time.sleep(0.01)
             thread.join()
 
@@ -347,7 +343,7 @@ def test_a_join_under_a_lock() -> None:
         lock = threading.Lock()
         other = threading.Thread(target=needs, name="bob", daemon=True)
         start(joins, "ada", daemon=True)
-        until(lambda: counters()["locks.deadlocks"])
+        wait_for(lambda: counters()["locks.deadlocks"])
         time.sleep(0.3)
         print(counters()["locks.deadlocks"])
         """,
@@ -410,9 +406,9 @@ if not child:
         lock = threading.Lock()
         with lock:
             thread = start(lambda: lock.acquire(), daemon=True)
-            until(lambda: seen(lock))
+            wait_for(lambda: seen(lock))
         thread.join()
-        until(lambda: str(os.getpid()) in (vmscope.status().path or ""))
+        wait_for(lambda: str(os.getpid()) in (vmscope.status().path or ""))
         time.sleep(0.3)
         os._exit(0 if counters()["locks.deadlocks"] == 0 else 3)
     except BaseException:
@@ -481,7 +477,7 @@ def test_by_the_environment_alone(tmp_path: Path) -> None:
     assert environment.run("-m", "vmscope", "autostart", "on")[0] == 0
     file = tmp_path / "deadlocks"
     options = {"VMSCOPE_TOOL_OPTIONS": f"-pyagent:vmscope.agents.locks=after=100ms,dump={file}"}
-    code = OPPOSITE.replace('until(lambda: counters()["locks.deadlocks"])', "until(lambda: os.path.exists(FILE))")
+    code = OPPOSITE.replace('wait_for(lambda: counters()["locks.deadlocks"])', "wait_for(lambda: os.path.exists(FILE))")
     status, output, errors = environment.run("-c", f"import os\nFILE = {str(file)!r}\n{BEGIN}{code}", env=options)
     assert (status, output) == (0, ""), errors
     assert file.read_text().count("deadlock: 2 threads") == 1

@@ -19,6 +19,7 @@ from tests.conftest import StartJVM, StartPython, StartVMScope
 from tests.oracle.isolated import isolated
 from tests.oracle.jdk_tools import vmscope
 from tests.support import BECOME, JDK, JVM, PATIENCE, Child, User
+from tests.wait import wait_for
 from vmscope import errors
 from vmscope.attach.client import Client, connect
 from vmscope.attach.target import Target
@@ -103,11 +104,8 @@ def test_a_jvm_that_was_told_not_to(start_jvm: StartJVM) -> None:
 def stop(pid: int) -> None:
     """SIGSTOP, and waits until every thread stands."""
     os.kill(pid, signal.SIGSTOP)
-    deadline = time.monotonic() + PATIENCE
     tasks = Path(f"/proc/{pid}/task")
-    while any("\nState:\tT" not in (task / "status").read_text() for task in tasks.iterdir()):
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    wait_for(lambda: not any("\nState:\tT" not in (task / "status").read_text() for task in tasks.iterdir()))
 
 
 def test_a_stopped_jvm(start_jvm: StartJVM) -> None:

@@ -12,8 +12,9 @@ import pytest
 from tests.attack import requests
 from tests.conftest import StartVMScope
 from tests.integration.test_handover import FORK, answer, connect
-from tests.integration.test_listener import VERSION, path_of, wait_for
+from tests.integration.test_listener import VERSION, path_of
 from tests.support import Child, python_command
+from tests.wait import wait_for
 
 CROWD = 2_000
 PLACES = 64

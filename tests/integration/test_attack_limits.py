@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tests.attack import requests
 from tests.conftest import StartVMScope
-from tests.integration.test_listener import path_of, wait_for
+from tests.integration.test_listener import path_of
 from tests.support import Child, User, python_command
+from tests.wait import wait_for
 from vmscope import reader
 
 LIMITED = """

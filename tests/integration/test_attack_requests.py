@@ -12,8 +12,9 @@ import pytest
 
 from tests.attack import requests
 from tests.conftest import StartVMScope
-from tests.integration.test_listener import path_of, wait_for
+from tests.integration.test_listener import path_of
 from tests.support import Child, python_command
+from tests.wait import wait_for
 from vmscope.attach import client
 
 COUNT = int(os.environ.get("VMSCOPE_ATTACKS", "1000"))  # python -m tests.attack.requests makes any number of them

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ import vmscope
 from tests import sandbox
 from tests.environment import Environment, is_published
 from tests.support import JDK, User
+from tests.wait import wait_for
 from vmscope import native
 from vmscope.cli.autostart import LINES, NAME
 
@@ -34,13 +34,6 @@ def seen(seconds=30):
         time.sleep(0.005)
     return os.path.exists(mine)
 """
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +133,7 @@ def test_a_program_appears_and_goes(environment: Environment, jdk: JDK, tmp_path
     script = tmp_path / "shop.py"
     script.write_text(IDLE)
     with environment.start(str(script), "--port", "80") as process:
-        eventually(lambda: is_published(process.pid))
+        wait_for(lambda: is_published(process.pid))
         lines = jdk.run("jps", "-lm").stdout.splitlines()
         assert f"{process.pid} {tmp_path}/shop --port 80" in lines
         assert process.communicate(timeout=10) == (b"", b"")
@@ -161,7 +154,7 @@ def test_a_program_appears_and_goes(environment: Environment, jdk: JDK, tmp_path
 )
 def test_what_it_is_called(environment: Environment, arguments: list[str], command: str) -> None:
     with environment.start(*arguments) as process:
-        eventually(lambda: is_published(process.pid))
+        wait_for(lambda: is_published(process.pid))
         assert vmscope.vm(process.pid).values()["sun.rt.javaCommand"] == command
         process.communicate(timeout=10)
 
@@ -568,7 +561,7 @@ def test_an_interactive_one(environment: Environment) -> None:
     )
     os.close(slave)
     try:
-        eventually(lambda: is_published(process.pid))
+        wait_for(lambda: is_published(process.pid))
         assert vmscope.vm(process.pid).values()["sun.rt.javaCommand"] == "python"
         os.write(master, b"exit(3)\n")
         assert process.wait(10) == 3

@@ -21,6 +21,7 @@ import pytest
 
 import vmscope
 from tests.support import SETTLED, Child, python_command, rests, settled
+from tests.wait import wait_for
 from vmscope import native
 from vmscope.counters.catalogue import CATALOGUE
 
@@ -103,34 +104,31 @@ class Subject:
 
     def until(self, condition: Callable[[], bool], seconds: float = 30) -> None:
         """Waits, with the program at work, so that samples are taken."""
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "it did not come in time"
-            self.ask("burn()")
-            time.sleep(0.01)
+        wait_for(lambda: condition() or self.burns(), seconds=seconds)
+
+    def burns(self) -> bool:
+        """The program has been at work once more; what is waited for is still to come."""
+        self.ask("burn()")
+        return False
 
     def until_equal(self, name: str, expected: str) -> None:
         """`expected` is an expression of the program's."""
         seen: list[tuple[object, object]] = []
-        end = time.monotonic() + 30
-        while True:
+
+        def equal() -> bool:
             seen.append((self.value(name), self.ask(expected)))
-            if seen[-1][0] == seen[-1][1]:
-                return
-            assert time.monotonic() < end, f"{name}: {seen[-1]}"
-            self.ask("burn()")
-            time.sleep(0.02)
+            return seen[-1][0] == seen[-1][1] or self.burns()
+
+        wait_for(equal, lambda: f"{name}: {seen[-1]}")
 
     def until_near(self, name: str, source: Callable[[], float], share: float, slack: float = 0) -> None:
         seen: list[tuple[float, float]] = []
-        end = time.monotonic() + 30
-        while True:
+
+        def near() -> bool:
             seen.append((self.value(name), source()))
-            if abs(seen[-1][0] - seen[-1][1]) <= abs(seen[-1][1]) * share + slack:
-                return
-            assert time.monotonic() < end, f"{name}: {seen[-5:]}"
-            self.ask("burn()")
-            time.sleep(0.02)
+            return abs(seen[-1][0] - seen[-1][1]) <= abs(seen[-1][1]) * share + slack or self.burns()
+
+        wait_for(near, lambda: f"{name}: {seen[-5:]}")
 
     def bracketed(self, name: str, source: str, drive: str, slack: int) -> None:
         """What only grows: after `drive` it is at least what the program read before, at most what it reads then."""
@@ -712,10 +710,7 @@ def gil_contention(subject: Subject) -> None:
         seen.append(subject.value("python.gil.contention"))
         time.sleep(0.05)
     assert 30 < max(seen) <= 100, "four of which three wait: 75"
-    end = time.monotonic() + 20
-    while subject.value("python.gil.contention"):
-        assert time.monotonic() < end, "nobody waits when nobody works"
-        time.sleep(0.05)
+    wait_for(lambda: not subject.value("python.gil.contention"), "nobody waits when nobody works")
 
 
 # -- the process ----------------------------------------------------------------------------------
@@ -956,13 +951,12 @@ def test_what_was_put_off_is_read_when_the_program_stands_still(implementation: 
         sources = {"python.memory.peak": 60_000_000, "python.process.files.open": 102}
         if implementation == "c":
             sources["python.memory.malloc.mapped"] = 60_000_000
-        end = time.monotonic() + 30
-        while True:  # only the region is looked at
-            values = vm.values()
-            if all(int(values[name]) >= least for name, least in sources.items()):
-                break
-            assert time.monotonic() < end, {name: values[name] for name in sources}
-            time.sleep(0.05)
+
+        def grown() -> dict[str, int | str] | None:  # only the region is looked at
+            found = vm.values()
+            return found if all(int(found[name]) >= least for name, least in sources.items()) else None
+
+        values = wait_for(grown, lambda: {name: vm.values()[name] for name in sources})
         assert values["python.process.files.open"] == len(os.listdir(f"/proc/{child.pid}/fd"))
         assert int(values["python.memory.peak"]) >= int(values["python.memory.resident"])
         rests(vm.values, 1.5)

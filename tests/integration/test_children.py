@@ -15,16 +15,10 @@ pytestmark = pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin w
 CODE = """
 import signal, socket
 from contextlib import suppress
+from tests.wait import wait_for
 from vmscope.attach.client import connect
 
 FOLDER = "/tmp/hsperfdata_" + _directory.user_name(os.geteuid())
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(tree())
-        time.sleep(0.005)
 
 def files(pid):
     return [f"{FOLDER}/{pid}", f"/tmp/.java_pid{pid}"]

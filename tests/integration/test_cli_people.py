@@ -23,6 +23,7 @@ import vmscope
 from tests import corpus
 from tests.conftest import StartPython, StartVMScope
 from tests.support import JVM, Child, User
+from tests.wait import wait_for
 
 COMMAND = [sys.executable, "-m", "vmscope"]
 
@@ -61,13 +62,10 @@ def on_terminal(*arguments: str, columns: int, env: Mapping[str, str] | None = N
     return text.decode().replace("\r\n", "\n")
 
 
-def wait_for(pid: int, name: str, value: int) -> None:
+def wait_for_counter(pid: int, name: str, value: int) -> None:
     """Until the mirror has carried the value into the region."""
-    deadline = time.monotonic() + 20
     with vmscope.vm(pid) as vm:
-        while vm.values().get(name) != value and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert vm.values()[name] == value
+        wait_for(lambda: vm.values().get(name) == value, lambda: f"{name}: {vm.values().get(name)}, not {value}")
 
 
 def rows(*arguments: str) -> dict[int, dict[str, Any]]:
@@ -191,7 +189,7 @@ def test_stat_of_python(start_vmscope: StartVMScope) -> None:
     for generation in (0, 1, 1, 2, 2, 2):
         child.ask(f"gc.collect({generation})")
     before = [int(child.ask(f"gc.get_stats()[{generation}]['collections']")) for generation in range(3)]
-    wait_for(child.pid, "sun.gc.collector.1.invocations", before[2])
+    wait_for_counter(child.pid, "sun.gc.collector.1.invocations", before[2])
     line = json.loads(run("stat", "--json", str(child.pid)))
     assert [line[f"generation_{generation}_collections"] for generation in range(3)] == before
     assert all(line[f"generation_{generation}_seconds"] > 0 for generation in range(3))
@@ -272,7 +270,7 @@ def test_a_second_pid_is_not_taken_as_an_interval() -> None:
 
 def test_counters(start_vmscope: StartVMScope) -> None:
     child = start_vmscope(code="c = vmscope.counter('people.count', units=vmscope.Units.BYTES); c.add(1234567)")
-    wait_for(child.pid, "people.count", 1234567)
+    wait_for_counter(child.pid, "people.count", 1234567)
     assert run("counters", str(child.pid), "people") == "COUNTER       VALUE\npeople.count  1,234,567 bytes\n"
     assert json.loads(run("counters", "--json", str(child.pid), "people.*")) == {"people.count": 1234567}
     everything = json.loads(run("counters", "--json", str(child.pid)))
@@ -294,7 +292,7 @@ for code in ("nan", "10", "2", "none"):
 d.observe(3)
 """
     )
-    wait_for(child.pid, "people.delay.sum", 3_000_000_000)
+    wait_for_counter(child.pid, "people.delay.sum", 3_000_000_000)
     shown = [line.split()[0] for line in run("counters", str(child.pid), "people.*").splitlines()[1:]]
     assert shown == [
         "people.codes",
@@ -326,7 +324,7 @@ def test_counters_of_a_jvm_agree_with_jcmd(jvm: JVM) -> None:
 
 def test_counters_watches_what_moves(start_vmscope: StartVMScope) -> None:
     child = start_vmscope(code="c = vmscope.counter('people.moving'); vmscope.gauge('people.still')")
-    wait_for(child.pid, "people.still", 0)
+    wait_for_counter(child.pid, "people.still", 0)
     with Child([*COMMAND, "counters", "--watch=0.8", str(child.pid), "people"]) as watching:
         assert watching.read_until(b"VALUE\n").split() == [b"COUNTER", b"A", b"SECOND", b"VALUE"]
         watching.read_until(b"people.still")
@@ -392,12 +390,8 @@ def test_what_does_not_work_in_a_vm_is_its_reason(start_vmscope: StartVMScope) -
     child = start_vmscope(
         code="from vmscope import runtime\nruntime.VM.note_problem('the agent shop cannot be loaded')"
     )
-    end = time.monotonic() + 30
-    rows: list[dict[str, Any]] = []
-    while not rows or rows[0]["reason"] is None:
-        assert time.monotonic() < end
-        rows = json.loads(run("ps", "--json", str(child.pid)))
-    assert rows[0]["reason"] == "the agent shop cannot be loaded"
+    reason = wait_for(lambda: json.loads(run("ps", "--json", str(child.pid)))[0]["reason"])
+    assert reason == "the agent shop cannot be loaded"
     line = run("ps", str(child.pid)).splitlines()
     assert line[0].split()[-1] == "REASON"
     assert line[1].endswith("  the agent shop cannot be loaded")

@@ -16,8 +16,9 @@ import pytest
 
 import vmscope
 from tests.conftest import StartPython
-from tests.integration.test_listener import VERSION, ask, path_of, wait_for
+from tests.integration.test_listener import VERSION, ask, path_of
 from tests.support import BECOME, PATIENCE, Child, User, python_command
+from tests.wait import wait_for
 
 PRELOAD = (
     "import ctypes, socket, vmscope.runtime, vmscope.process_status\n"

@@ -14,6 +14,7 @@ import pytest
 import vmscope
 from tests.conftest import StartVMScope
 from tests.support import SETTLED, python_command
+from tests.wait import wait_for
 from vmscope.reader.structure import words
 from vmscope.wire.decode import decode
 
@@ -158,10 +159,8 @@ def test_a_reader_in_another_process_sees_no_false_zero(start_vmscope: StartVMSc
     child = start_vmscope("-XX:PerfDataSamplingInterval=1", code=WRITER)
     rounds = 1_000 if implementation == "c" else 100  # of 10,000 reads each
     with vmscope.vm(child.pid) as vm:
-        end = time.monotonic() + 20  # the twin's mirror waits for its turn among the program's threads
-        while "t.text" not in vm.counters:
-            assert time.monotonic() < end, "the counters do not come"
-            time.sleep(0.01)
+        # The twin's mirror waits for its turn among the program's threads.
+        wait_for(lambda: "t.text" in vm.counters, "the counters do not come")
         places = [vm.counters[f"t.gauge.{i}"].entry.data_offset for i in range(8)]
         offsets, out = words("i", places * 1250), words("q", [0] * 10_000)
         before = vm.values()
@@ -198,10 +197,8 @@ threading.Thread(target=write, daemon=True).start()
 def test_a_reader_in_another_process_sees_no_torn_text(start_vmscope: StartVMScope, mode: str) -> None:
     options = ["-XX:PerfDataSamplingInterval=1", "-XX:PerfDataMemorySize=128k", mode]
     with vmscope.vm(start_vmscope(*options, code=LONG_TEXTS).pid) as vm:
+        wait_for(lambda: vm.values().get("t.text"), "the text does not come")
         end = time.monotonic() + 20
-        while not vm.values().get("t.text"):
-            assert time.monotonic() < end, "the text does not come"
-            time.sleep(0.01)
         seen: set[tuple[str, int]] = set()
         attempts = whole = 0
         until = time.monotonic() + 1.5

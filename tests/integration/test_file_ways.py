@@ -167,6 +167,8 @@ def test_overlay(implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     )
     code = """
+        from tests.wait import wait_for
+
         def locked():
             with open(path, "rb") as other:
                 try:
@@ -175,23 +177,16 @@ def test_overlay(implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
                     return True
             return False
 
-        def wait_for(lock):
-            deadline = time.monotonic() + 30
-            while not os.path.exists(path) or locked() != lock:
-                assert time.monotonic() < deadline, os.listdir("/tmp")
-                time.sleep(0.01)
-            return True
-
         vm = os.fork()
         if vm == 0:
             vmscope.start()
             time.sleep(60)
             os._exit(0)
         path = f"/tmp/hsperfdata_root/{vm}"
-        held = wait_for(True)
+        held = wait_for(lambda: os.path.exists(path) and locked())
         os.kill(vm, 9)
         os.waitpid(vm, 0)
-        answer(held=held, free=wait_for(False))
+        answer(held=held, free=wait_for(lambda: not locked()))
         with _directory.open_directory() as directory:
             answer(removed=_stale.clean(directory, os.getpid()) == [str(vm)])
     """

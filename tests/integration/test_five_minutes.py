@@ -9,14 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import vmscope
 from tests.support import JDK, PATIENCE, Child
+from tests.wait import wait_for
 
 pytest.importorskip("flask", reason="flask is in the dev group")
 pytest.importorskip("gunicorn", reason="gunicorn is in the dev group")
@@ -86,13 +86,6 @@ class Terminal:
         return run.stdout.splitlines()
 
 
-def eventually(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
 def counts(pids: list[int]) -> dict[str, int]:
     """The workers' numbers, added up."""
     found: dict[str, int] = {}
@@ -139,14 +132,14 @@ def test_the_page(terminal: Terminal, tmp_path: Path) -> None:
     server = terminal.start(terminal.typed(SERVER), log)
     customers: subprocess.Popen[bytes] | None = None
     try:
-        eventually(lambda: len(children(server.pid)) == 4, "four workers")
+        wait_for(lambda: len(children(server.pid)) == 4, "four workers")
         terminal.pids = [server.pid, *children(server.pid)]
         workers = terminal.pids[1:]
-        eventually(lambda: all(published([pid]) for pid in workers), "they are published")
+        wait_for(lambda: all(published([pid]) for pid in workers), "they are published")
         customers = terminal.start(terminal.typed(CUSTOMERS))
         known = names(SAID[WATCH])[1:-1]
-        eventually(lambda: set(known) <= set(counts([workers[0]])), "the first worker had both kinds of orders")
-        eventually(lambda: 'http.server.requests{method="GET",status="4xx"}' in counts([workers[0]]), "and an error")
+        wait_for(lambda: set(known) <= set(counts([workers[0]])), "the first worker had both kinds of orders")
+        wait_for(lambda: 'http.server.requests{method="GET",status="4xx"}' in counts([workers[0]]), "and an error")
 
         listed = {line.split()[0]: line.split() for line in terminal.run(PS)}
         titles = SAID[PS][0].split()
@@ -218,11 +211,8 @@ def agree(terminal: Terminal, workers: list[int]) -> None:
             (found["http.server.busy"], 0),
         ]
 
-    end = time.monotonic() + PATIENCE
+    wait_for(lambda: all(one == other for one, other in compared()), lambda: f"{compared()}")
     found = compared()
-    while any(one != other for one, other in found) and time.monotonic() < end:
-        time.sleep(0.05)
-        found = compared()
     assert [one for one, _ in found] == [other for _, other in found]  # the last customer may still come now
     assert min(logged("200"), logged("404")) > 0
     assert counts(workers)["http.server.time.sum"] > counts(workers)["shop.pricing.sum"]

@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import vmscope
-from tests.support import PATIENCE
+from tests.wait import wait_for
 from vmscope import flags, native
 
 pytestmark = pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the extension is not built")
@@ -58,13 +57,6 @@ def main():
     os._exit(0)
 run_with_reloader(main, reloader_type="stat")
 """
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not come in time"
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -110,12 +102,12 @@ def test_what_the_program_starts_is_a_vm_with_its_options(program: str, words: l
         pids = json.loads(process.stdout.readline())
         assert pids
         for pid in pids:
-            eventually(partial(has_arguments, pid, "-Dshop.name=x y -XX:PerfDataSamplingInterval=20"))
+            wait_for(partial(has_arguments, pid, "-Dshop.name=x y -XX:PerfDataSamplingInterval=20"))
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.wait(60) == 0
         for pid in pids:
-            eventually(partial(has_arguments, pid, ""))
+            wait_for(partial(has_arguments, pid, ""))
 
 
 def test_workers_of_uvicorn(tmp_path: Path) -> None:
@@ -129,11 +121,11 @@ def test_workers_of_uvicorn(tmp_path: Path) -> None:
         assert process.stdout is not None
         pids = [json.loads(process.stdout.readline())[0] for _ in range(2)]
         for pid in pids:
-            eventually(partial(has_arguments, pid, "-Dshop.name=x y -XX:PerfDataSamplingInterval=20"))
+            wait_for(partial(has_arguments, pid, "-Dshop.name=x y -XX:PerfDataSamplingInterval=20"))
         process.send_signal(signal.SIGTERM)
         process.wait(60)
         for pid in [*pids, process.pid]:
-            eventually(partial(has_no_file, pid))
+            wait_for(partial(has_no_file, pid))
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,8 @@ TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
 
 FORK = """
 import random, threading
+from tests.wait import wait_for
 from vmscope.wire.decode import decode
-
-def wait_for(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError
-        time.sleep(0.005)
 
 def published():
     wait_for(lambda: vmscope.status().path is not None)

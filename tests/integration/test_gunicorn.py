@@ -8,14 +8,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support import JDK
+from tests.wait import wait_for
 from vmscope import reader
 from vmscope.errors import VMScopeError
 
@@ -32,13 +31,6 @@ def app(environ, start_response):
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [b"hello"]
 """
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def children(pid: int) -> list[int]:
@@ -68,15 +60,15 @@ def test_master_and_workers(jdk: JDK, tmp_path: Path, worker: list[str]) -> None
         )
     seen = {master.pid}
     try:
-        eventually(lambda: bool(re.search(r"http://[\d.]+:\d+", log.read_text())), "gunicorn did not start")
+        wait_for(lambda: bool(re.search(r"http://[\d.]+:\d+", log.read_text())), "gunicorn did not start")
         address = re.findall(r"http://[\d.]+:\d+", log.read_text())[0]
-        eventually(lambda: len(children(master.pid)) == 2, "two workers")
+        wait_for(lambda: len(children(master.pid)) == 2, "two workers")
         workers = children(master.pid)
         seen |= set(workers)
-        eventually(lambda: all(values(pid) for pid in workers), "each worker publishes")
+        wait_for(lambda: all(values(pid) for pid in workers), "each worker publishes")
         for _ in range(40):
             assert urllib.request.urlopen(address, timeout=20).read() == b"hello"
-        eventually(
+        wait_for(
             lambda: sum(int(values(pid).get("app.requests", 0)) for pid in workers) == 40,
             "the workers' counts add up",
         )
@@ -85,10 +77,10 @@ def test_master_and_workers(jdk: JDK, tmp_path: Path, worker: list[str]) -> None
         assert {f"{pid} gunicorn" for pid in seen} <= set(listed)
 
         master.send_signal(signal.SIGHUP)  # other workers take over
-        eventually(lambda: len(children(master.pid)) == 2 and not set(workers) & set(children(master.pid)), "reload")
+        wait_for(lambda: len(children(master.pid)) == 2 and not set(workers) & set(children(master.pid)), "reload")
         fresh = children(master.pid)
         seen |= set(fresh)
-        eventually(lambda: all(values(pid) for pid in fresh), "each new worker publishes")
+        wait_for(lambda: all(values(pid) for pid in fresh), "each new worker publishes")
         assert all(values(pid).get("app.requests", 0) == 0 for pid in fresh)
         assert not [pid for pid in workers if region(pid).exists()]
     finally:

@@ -14,8 +14,9 @@ import pytest
 from tests import sandbox
 from tests.attack.stepper import Stepper
 from tests.conftest import StartPython, StartVMScope
-from tests.integration.test_listener import C_ONLY, PRELOAD, VERSION, ask, path_of, wait_for
+from tests.integration.test_listener import C_ONLY, PRELOAD, VERSION, ask, path_of
 from tests.support import BECOME, PATIENCE, Child, User, python_command
+from tests.wait import wait_for
 
 PLACES = 64
 LOOP = "print('ready', flush=True)\nfor line in sys.stdin:\n    print(eval(line), flush=True)\n"

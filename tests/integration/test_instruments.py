@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -18,6 +19,8 @@ from tests.conftest import StartVMScope
 from tests.support import JDK, SETTLED
 from vmscope import native
 from vmscope.instruments import INSTRUMENTS
+
+ROOT = Path(__file__).parents[2]
 
 NAMES = [row[0] for row in INSTRUMENTS]
 needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
@@ -42,7 +45,7 @@ vmscope.start()
 def run(code: str, *options: str, status: int = 0, stderr: str = "") -> list[dict[str, Any]]:
     """What the program answers; it must be as silent as without instruments."""
     command = [sys.executable, *options, "-c", PRELUDE + dedent(code)]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert (process.stderr, process.returncode) == (stderr, status)
     return [json.loads(line) for line in process.stdout.splitlines()]
 
@@ -390,11 +393,7 @@ def test_a_loops_tasks_and_lag() -> None:
 def test_loops_in_threads_started_before_and_after() -> None:
     code = """
         import asyncio
-        def eventually(condition):
-            end = time.monotonic() + 20
-            while not condition():
-                assert time.monotonic() < end
-                time.sleep(0.01)
+        from tests.wait import wait_for
         class Thread(threading.Thread):
             def __init__(self):
                 super().__init__()
@@ -410,9 +409,9 @@ def test_loops_in_threads_started_before_and_after() -> None:
         before = [Thread() for _ in range(3)]
         time.sleep(0.2)
         vmscope.instrument("asyncio")
-        eventually(lambda: count("loops") == 3)
+        wait_for(lambda: count("loops") == 3)
         after = [Thread() for _ in range(2)]
-        eventually(lambda: count("loops") == 5 and count("tasks") == 5)
+        wait_for(lambda: count("loops") == 5 and count("tasks") == 5)
         for thread in before:
             thread.end.set()
             thread.join()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 import vmscope
 from tests.conftest import StartVMScope
 from tests.support import JDK, SETTLED, Child, settled
+from tests.wait import wait_for
 from vmscope import native
 
 PROGRAM = (
@@ -113,10 +113,10 @@ def test_causes(child: Child, jdk: JDK) -> None:
 def test_the_heaps(child: Child, jdk: JDK) -> None:
     """E: pymalloc's blocks in its arenas; O: the rest, as malloc tells. What feeds them has tests of its own."""
     child.ask("[kept.extend(bytes(100) for _ in range(100_000)), kept.append(bytearray(50_000_000))]")
-    end = time.monotonic() + 30
-    while vmscope.vm(child.pid).values()["python.memory.malloc.mapped"] < 50_000_000:  # type: ignore[operator]
-        assert time.monotonic() < end, "heaps are read when there is time, at the latest when the program stands still"
-        time.sleep(0.1)
+    wait_for(
+        lambda: int(vmscope.vm(child.pid).values()["python.memory.malloc.mapped"]) >= 50_000_000,
+        "heaps are read when there is time, at the latest when the program stands still",
+    )
     settled(vmscope.vm(child.pid).values)
     shown, utilized = columns(jdk, "-gc", child.pid), columns(jdk, "-gcutil", child.pid)
     blocks = ask(child, "__import__('sys').getallocatedblocks()")

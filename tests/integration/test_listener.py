@@ -13,13 +13,13 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import sandbox
 from tests.conftest import StartPython, StartVMScope
 from tests.support import PATIENCE, Child, User, python_command
+from tests.wait import wait_for
 from vmscope import native
 
 VERSION = re.compile(r"0\nCPython version 3\.\d+\.\d+.*\nvmscope ", re.DOTALL)
@@ -47,13 +47,6 @@ def is_served(pid: int) -> bool:
     """Whether somebody listens there: a killed process, which had the pid before, may have left its file."""
     with closing(socket.socket(socket.AF_UNIX)) as client:
         return client.connect_ex(str(path_of(pid))) not in (errno.ENOENT, errno.ECONNREFUSED)
-
-
-def wait_for(what: Any, reason: str = "it did not come to that") -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < deadline, reason
-        time.sleep(0.01)
 
 
 def caught(pid: int, name: str = "SigCgt") -> bool:

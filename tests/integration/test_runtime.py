@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -23,6 +22,7 @@ from tests import sandbox
 from tests.conftest import StartPython, StartVMScope
 from tests.sandbox import answers
 from tests.support import JDK, User
+from tests.wait import wait_for
 from vmscope import native
 from vmscope.errors import NoRegion
 from vmscope.wire.decode import decode
@@ -31,13 +31,6 @@ TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
 DIRECTORY = TMP + "mkdir -m 755 /tmp/hsperfdata_root\n"
 
 pytestmark = pytest.mark.usefixtures("implementation")
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come in time"
-        time.sleep(0.01)
 
 
 def saved(path: Path) -> dict[str, int | str]:
@@ -168,11 +161,11 @@ build = vmscope.constant("test.build", "2026.11")
     with vmscope.vm(child.pid) as vm:
         assert vm.kind == "CPython"
         values = vm.values
-        eventually(lambda: values().get("test.build") == "2026.11")
+        wait_for(lambda: values().get("test.build") == "2026.11")
         child.ask("[count.add(3), depth.set(-7), state.set('open')]")
-        eventually(lambda: (values()["test.count"], values()["test.depth"], values()["test.state"]) == (3, -7, "open"))
+        wait_for(lambda: (values()["test.count"], values()["test.depth"], values()["test.state"]) == (3, -7, "open"))
         child.ask("state.set('ö' * 10)")
-        eventually(lambda: values()["test.state"] == "ö" * 4)
+        wait_for(lambda: values()["test.state"] == "ö" * 4)
         assert child.ask("vmscope.stop()") == "None"
     assert not os.path.exists(f"/tmp/hsperfdata_{vm.user}/{child.pid}")
     assert child.ask("count.inc() or count.value") == "4"
@@ -230,9 +223,7 @@ def test_the_jdks_tools_read_every_size(jdk: JDK, start_vmscope: StartVMScope, s
     assert (jstat.returncode, jstat.stderr) == (0, "")
     assert jstat.stdout.split()[:6] == ["S0", "S1", "E", "O", "M", "CCS"]
     assert len(jstat.stdout.splitlines()) == 2
-    end = time.monotonic() + 30
-    while size != "1k" and vmscope.vm(child.pid).values().get("test.size") != 42 and time.monotonic() < end:
-        time.sleep(0.05)
+    wait_for(lambda: size == "1k" or vmscope.vm(child.pid).values().get("test.size") == 42)
     jcmd = jdk.run("jcmd", str(child.pid), "PerfCounter.print")
     assert jcmd.returncode == 0, jcmd.stderr
     printed = jcmd.stdout.splitlines()
@@ -716,7 +707,7 @@ def test_a_file_that_is_lost_while_nothing_runs(start_python: StartPython) -> No
     child = start_python(code, ready=False)
     path = Path(child.readline())
     path.unlink()
-    eventually(lambda: was_made_anew(child.pid, path))
+    wait_for(lambda: was_made_anew(child.pid, path))
 
 
 def test_a_file_that_is_lost_while_its_thread_opens_it(start_python: StartPython, implementation: str) -> None:
@@ -741,7 +732,7 @@ input()
     child = start_python(code, ready=False)
     path = Path(child.readline())
 
-    eventually(lambda: was_made_anew(child.pid, path))
+    wait_for(lambda: was_made_anew(child.pid, path))
     child.send("")
     assert child.readline() == "True"
 
@@ -796,11 +787,11 @@ def test_the_collector_is_followed_while_the_program_runs(start_vmscope: StartVM
     name = "sun.gc.collector.1.invocations"
     with vmscope.vm(child.pid) as vm:
         values = vm.values
-        eventually(lambda: values()[name] == int(child.ask("gc.get_stats()[2]['collections']")))
+        wait_for(lambda: values()[name] == int(child.ask("gc.get_stats()[2]['collections']")))
         before = values()[name]
         assert isinstance(before, int)
         child.ask("[gc.collect() for i in range(10)]")
-        eventually(lambda: values()[name] == before + 10)
+        wait_for(lambda: values()[name] == before + 10)
     assert child.ask("vmscope.stop() or gc.callbacks") == "[]"
 
 

@@ -6,12 +6,12 @@ import ast
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import pytest
 
 import vmscope
 from tests.support import Child, python_command, rests
+from tests.wait import wait_for
 from vmscope import native
 
 PROGRAM = """
@@ -35,13 +35,6 @@ for line in sys.stdin:
 USED = "python.memory.malloc.used"
 
 
-def _until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, "it did not come in time"
-        time.sleep(0.05)
-
-
 @pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin does not ask malloc")
 def test_malloc_is_not_asked_while_it_has_very_many_free_chunks() -> None:
     """It would go through all of them with its lock held: 80 ms with these, in which the program stands."""
@@ -62,7 +55,7 @@ def test_malloc_is_not_asked_while_it_has_very_many_free_chunks() -> None:
 
         child.ask("kept.extend(bytearray(600 + i % 50) for i in range(1_000_000))")
         child.ask("burn(0.3)")
-        _until(lambda: abs(used() - truth()["used"]) < 10_000_000)
+        wait_for(lambda: abs(used() - truth()["used"]) < 10_000_000)
         child.ask("exec('del kept[::2]')")
         assert truth()["chunks"] > 400_000
         seen = set()
@@ -73,7 +66,7 @@ def test_malloc_is_not_asked_while_it_has_very_many_free_chunks() -> None:
         time.sleep(1)
         assert len({*seen, used()}) <= 2, "it was asked at most once, while these were made"
         child.ask("[kept.clear(), burn(0.05)]")
-        _until(lambda: abs(used() - truth()["used"]) < 1_000_000)
+        wait_for(lambda: abs(used() - truth()["used"]) < 1_000_000)
         assert truth()["chunks"] < 10_000
         assert child.stop() == 0
 
@@ -96,7 +89,7 @@ def test_many_threads_are_counted_seldom_and_at_rest_too(implementation: str) ->
             return [values[f"python.threads.{key}"] for key in ("live", "daemon", "started")]
 
         child.ask(f"[exec({CROWD!r}), burn(0.1)]")
-        _until(lambda: shown() == [401, 200, 401])  # at rest
+        wait_for(lambda: shown() == [401, 200, 401])  # at rest
         rests(vm.values, 6)
         child.ask("exec('leave.set()\\nfor thread in crowd: thread.join()')")
         changes = set()
@@ -104,7 +97,7 @@ def test_many_threads_are_counted_seldom_and_at_rest_too(implementation: str) ->
             child.ask("burn(0.05)")
             changes.add((shown()[0], shown()[1]))
         assert len(changes) <= 3, "counted at each visit"
-        _until(lambda: shown() == [1, 0, 401])
+        wait_for(lambda: shown() == [1, 0, 401])
         assert child.stop() == 0
 
 
@@ -115,14 +108,14 @@ def test_what_needs_no_gil_is_told_while_a_call_keeps_it() -> None:
         child.read_until(b"ready\n")
         vm = vmscope.vm(child.pid)
         child.send("sum(__import__('itertools').repeat(1))")  # in C, without an end
-        _until(lambda: int(vm.values()["python.gil.currentWait"]) > 0)
+        wait_for(lambda: int(vm.values()["python.gil.currentWait"]) > 0)
         seen = set()
 
         def goes_on() -> bool:
             seen.add(vm.values()["python.process.cpu.user"])
             return len(seen) > 3
 
-        _until(goes_on)
+        wait_for(goes_on)
         assert int(vm.values()["python.gil.currentWait"]) > 0
 
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support import Child
+from tests.wait import wait_for
 from vmscope.services import Member, members
 
 COMMAND = [sys.executable, "-m", "vmscope"]
@@ -59,11 +59,12 @@ def ps(*arguments: str) -> str:
 
 def rows(wanted: set[int]) -> dict[int, dict[str, Any]]:
     """The rows of these pids, once all of them are there."""
-    deadline = time.monotonic() + 30
-    while True:
-        found = {row["pid"]: row for row in json.loads(ps("--json"))}
-        if wanted <= found.keys() or time.monotonic() > deadline:
-            return {pid: found[pid] for pid in wanted}
+
+    def found() -> dict[int, dict[str, Any]] | None:
+        rows = {row["pid"]: row for row in json.loads(ps("--json"))}
+        return {pid: rows[pid] for pid in wanted} if wanted <= rows.keys() else None
+
+    return wait_for(found)
 
 
 @pytest.fixture

@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartVMScope
-from tests.integration.test_listener import ask, path_of, wait_for
+from tests.integration.test_listener import ask, path_of
 from tests.integration.test_thread_dumps import dump_with, parser
 from tests.support import JDK, PATIENCE, Child, python_command
+from tests.wait import wait_for
 from vmscope import native
 
 DUMPS = int(os.environ.get("VMSCOPE_DUMPS", "60"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 
 import pytest
 
 from tests.support import JDK, PATIENCE, Child, python_command
+from tests.wait import wait_for
 from vmscope import native
 
 parser = pytest.importorskip("tdscope.parser")
@@ -70,13 +70,14 @@ def dump_with(tool: str, pid: int) -> str:
 
 def settled(dump: Callable[[], str], *wanted: str) -> str:
     """A dump that shows all of this: threads take a moment to get where they will wait."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        text = dump()
-        if all(each in text for each in wanted):
-            return text
-        assert time.monotonic() < deadline, text
-        time.sleep(0.05)
+    texts: list[str] = []
+
+    def shown() -> bool:
+        texts[:] = [dump()]
+        return all(each in texts[0] for each in wanted)
+
+    wait_for(shown, lambda: texts[0])
+    return texts[0]
 
 
 @pytest.mark.parametrize("tool", ["17", "25", "jattach"])

@@ -15,6 +15,7 @@ import pytest
 
 import vmscope
 from tests.support import PATIENCE, Child
+from tests.wait import wait_for
 
 WSGI = """
 import os, time
@@ -112,7 +113,7 @@ class Server:
             pids[:] = map(int, children)
             return len(pids) == count and all("http.server.busy" in self.values(pid) for pid in pids)
 
-        eventually(there)
+        wait_for(there)
         return {pid: self.values(pid) for pid in pids}
 
     def values(self, pid: int) -> Values:
@@ -132,13 +133,6 @@ class Server:
             connection.close()
 
 
-def eventually(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not come in time"
-        time.sleep(0.02)
-
-
 def total(workers: dict[int, Values], name: str) -> int:
     return sum(number(values, name) for values in workers.values())
 
@@ -150,9 +144,9 @@ def settled(read: Callable[[], dict[int, Values]], count: int) -> dict[int, Valu
         now = read()
         return all(now[pid]["sun.os.hrt.ticks"] != before[pid]["sun.os.hrt.ticks"] for pid in before)
 
-    eventually(lambda: total(read(), "http.server.requests") == count and total(read(), "http.server.busy") == 0)
+    wait_for(lambda: total(read(), "http.server.requests") == count and total(read(), "http.server.busy") == 0)
     for _ in range(2):  # the clock moves once a visit: from one move to the next everything was copied
-        eventually(partial(moved, read()))
+        wait_for(partial(moved, read()))
     return read()
 
 
@@ -243,7 +237,7 @@ def test_a_stream_of_gunicorns_is_in_flight_until_its_end(gunicorn: Server) -> N
     gunicorn.workers(2)
     getting = Getting(gunicorn, "/stream")
     for name in ("http.server.busy", "http.server.active"):
-        eventually(lambda name=name: total(gunicorn.workers(2), name) == 1)  # type: ignore[misc]
+        wait_for(lambda name=name: total(gunicorn.workers(2), name) == 1)  # type: ignore[misc]
     assert total(gunicorn.workers(2), "http.server.requests") == 0
     time.sleep(0.5)
     gunicorn.let_go()
@@ -262,16 +256,16 @@ def test_gunicorns_busy_threads_are_seen(gunicorn: Server) -> None:
     threads = "gthread" in Path(f"/proc/{gunicorn.child.pid}/cmdline").read_text()
     gunicorn.workers(2)
     getting = [Getting(gunicorn, "/slow") for _ in range(3 if threads else 1)]
-    eventually(lambda: total(gunicorn.workers(2), "http.server.busy") == len(getting))
+    wait_for(lambda: total(gunicorn.workers(2), "http.server.busy") == len(getting))
     gunicorn.let_go()
     for thread in getting:
         thread.join()
-    eventually(lambda: total(gunicorn.workers(2), "http.server.busy") == 0)
+    wait_for(lambda: total(gunicorn.workers(2), "http.server.busy") == 0)
 
 
 def test_uvicorn(uvicorn: Server) -> None:
     pid = uvicorn.child.pid
-    eventually(lambda: "http.server.active" in uvicorn.values(pid))
+    wait_for(lambda: "http.server.active" in uvicorn.values(pid))
     for _ in range(10):
         assert uvicorn.get("/") == (200, str(pid).encode())
     assert uvicorn.get("/missing", "DELETE")[0] == 404
@@ -286,9 +280,9 @@ def test_uvicorn(uvicorn: Server) -> None:
 
 def test_streams_of_uvicorns(uvicorn: Server) -> None:
     pid = uvicorn.child.pid
-    eventually(lambda: "http.server.active" in uvicorn.values(pid))
+    wait_for(lambda: "http.server.active" in uvicorn.values(pid))
     getting = [Getting(uvicorn, "/stream") for _ in range(3)]
-    eventually(lambda: uvicorn.values(pid)["http.server.active"] == 3)
+    wait_for(lambda: uvicorn.values(pid)["http.server.active"] == 3)
     assert uvicorn.values(pid)["http.server.busy"] == 1
     time.sleep(0.5)
     uvicorn.let_go()
@@ -304,10 +298,10 @@ def test_streams_of_uvicorns(uvicorn: Server) -> None:
 
 def test_a_client_that_goes_away(uvicorn: Server) -> None:
     pid = uvicorn.child.pid
-    eventually(lambda: "http.server.active" in uvicorn.values(pid))
+    wait_for(lambda: "http.server.active" in uvicorn.values(pid))
     connection = http.client.HTTPConnection("127.0.0.1", uvicorn.port, timeout=PATIENCE)
     connection.request("GET", "/stream")
-    eventually(lambda: uvicorn.values(pid)["http.server.active"] == 1)
+    wait_for(lambda: uvicorn.values(pid)["http.server.active"] == 1)
     connection.close()
     uvicorn.let_go()
     values = settled(lambda: {pid: uvicorn.values(pid)}, 1)[pid]

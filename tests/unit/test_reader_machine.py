@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -16,6 +15,7 @@ import vmscope
 from tests import corpus
 from tests.conftest import StartPython, StartVMScope
 from tests.published import cpython, publish, region
+from tests.wait import wait_for
 from vmscope.errors import FormatError, NoRegion, NoSuchProcess, StaleRegion
 from vmscope.reader import VM, Candidate, attachment, vms
 from vmscope.reader.machine import kind_of, short_name
@@ -79,12 +79,12 @@ def test_a_live_vm_and_what_it_adds(start_vmscope: StartVMScope) -> None:
     with vmscope.vm(child.pid) as vm:
         assert (vm.pid, vm.nspid, vm.state, vm.kind, vm.main) == (child.pid, child.pid, "live", "CPython", "-c")
         assert vm.alive
-        wait_for(lambda: "machine.made" in vm.counters, True)
+        wait_for(lambda: "machine.made" in vm.counters)
         child.ask("made.add(41)")
-        wait_for(lambda: vm.counters["machine.made"].value, 41)
+        wait_for(lambda: vm.counters["machine.made"].value == 41)
         assert vm.values()["machine.made"] == 41
         child.ask("vmscope.text('machine.later', capacity=80).set('there')")
-        wait_for(lambda: vm.values().get("machine.later"), "there")
+        wait_for(lambda: vm.values().get("machine.later") == "there")
         assert vm.counters["machine.later"].value == "there"
         first, second = vm.snapshot(), vm.snapshot()
         assert first.taken <= second.taken
@@ -94,13 +94,6 @@ def test_a_live_vm_and_what_it_adds(start_vmscope: StartVMScope) -> None:
         assert [vm.alive, vm.state] == [False, "stale"]
     with pytest.raises(NoSuchProcess):
         vmscope.vm(child.pid)
-
-
-def wait_for(look: Callable[[], object], wanted: object) -> None:
-    deadline = time.monotonic() + 30
-    while look() != wanted and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert look() == wanted
 
 
 def test_this_process_sees_itself(start_vmscope: StartVMScope) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import ROOT, StartPython
 from tests.published import cpython, hotspot, publish, region
 from tests.support import Child
+from tests.wait import wait_for
 from vmscope.reader import VM, Candidate, attachment, ownership, vms
 from vmscope.reader.ownership import Locks
 from vmscope.reader.process import process, read_file
@@ -122,9 +123,7 @@ def test_a_process_that_ended(tmp_path: Path, start_python: StartPython) -> None
     with VM(attachment.open_candidate(Candidate(child.pid, child.pid, "someone", str(path), False))) as vm:
         assert [vm.alive, vm.state] == [True, "live"]
         child.process.kill()
-        deadline = time.monotonic() + 30
-        while process(child.pid).alive and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_for(lambda: not process(child.pid).alive)
         assert [vm.alive, vm.state] == [False, "stale"]  # a zombie
         child.kill()
         assert not vm.alive

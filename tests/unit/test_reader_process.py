@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.conftest import StartPython
+from tests.wait import wait_for
 from vmscope.errors import AccessDenied, NoSuchProcess
 from vmscope.reader.process import Process, exists, namespace_pids, pids, process, read_file, user_ids
 
@@ -58,9 +59,7 @@ def test_the_fields_of_a_line() -> None:
 def test_a_zombie_is_not_alive() -> None:
     pid = os.posix_spawn("/bin/true", ["true"], {})
     try:
-        deadline = time.monotonic() + 30
-        while process(pid).alive and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_for(lambda: not process(pid).alive)
         assert not process(pid).alive
         assert process(pid).state == "Z"
         assert exists(pid)

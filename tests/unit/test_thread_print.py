@@ -9,13 +9,13 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
 import pytest
 
 from tests.support import PATIENCE
+from tests.wait import wait_for
 from vmscope import commands, native
 
 HEADER = re.compile(
@@ -65,13 +65,14 @@ def threads() -> Iterator[Threads]:
 
 def until(name: str, *wanted: str, arguments: str = "") -> str:
     """The section of a thread, as soon as it shows what is wanted."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        text = dump(arguments)
-        if f'"{name}" #' in text and all(each in section(text, name) for each in wanted):
-            return text
-        assert time.monotonic() < deadline, text
-        time.sleep(0.01)
+    texts: list[str] = []
+
+    def shown() -> bool:
+        texts[:] = [dump(arguments)]
+        return f'"{name}" #' in texts[0] and all(each in section(texts[0], name) for each in wanted)
+
+    wait_for(shown, lambda: texts[0])
+    return texts[0]
 
 
 def shown(thing: object) -> str:

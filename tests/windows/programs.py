@@ -10,7 +10,6 @@ import ctypes
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from ctypes import byref, c_void_p, wintypes
 
@@ -18,14 +17,6 @@ from tests.support import JDK, PATIENCE
 from vmscope import win32
 
 WINE = hasattr(ctypes.WinDLL("ntdll"), "wine_get_version")
-
-
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    """Until it holds, half a minute at most."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 class Program:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from tests.wait import wait_for
+
 assert sys.platform == "win32"
 
 import os
@@ -15,7 +17,7 @@ import pytest
 
 from tests.support import JDK, PATIENCE
 from tests.windows.conftest import StartProgram
-from tests.windows.programs import java, rights_of_mapping, wait_for
+from tests.windows.programs import java, rights_of_mapping
 from tests.windows.test_commands_windows import said
 from vmscope import win32
 from vmscope.reader import vm

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from tests.wait import wait_for
+
 assert sys.platform == "win32"
 
 import os
@@ -13,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.windows.conftest import StartProgram
-from tests.windows.programs import wait_for
 from vmscope import win32
 from vmscope.errors import AccessModeError, InsecureDirectory, NoRegion, NoSuchProcess, RegionSizeError, StaleRegion
 from vmscope.reader import attach, candidates, vm, vms

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from tests.wait import wait_for
+
 assert sys.platform == "win32"
 
 import os
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.windows.conftest import StartProgram
-from tests.windows.programs import rights_of_file, rights_of_mapping, wait_for
+from tests.windows.programs import rights_of_file, rights_of_mapping
 from vmscope import flags, win32
 from vmscope.errors import DiskFull, InsecureDirectory, RegionFileError, VMScopeError
 from vmscope.memory import _windows

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from tests.implementations import both
 from tests.support import PATIENCE
+from tests.wait import wait_for
 from vmscope.native.attach import protocol
 
 SECOND = 1_000_000_000  # ns
@@ -79,10 +80,10 @@ class Serving:
 
     def settle(self, connections: int = 0) -> None:
         """Until so many clients are connected."""
-        deadline = time.monotonic() + PATIENCE
-        while self.listener.connections != connections:
-            assert time.monotonic() < deadline, f"{self.listener.connections} clients, not {connections}"
-            time.sleep(0.005)
+        wait_for(
+            lambda: self.listener.connections == connections,
+            lambda: f"{self.listener.connections} clients, not {connections}",
+        )
 
 
 def read(client: socket.socket) -> bytes:
@@ -531,10 +532,7 @@ def test_it_sweeps_what_killed_processes_left(form: Any, tmp_path: Path) -> None
         listener.open(os.fsencode(tmp_path / "socket"), os.fsencode(tmp_path / "socket.tmp"))
         stack.callback(listener.close, 10 * SECOND)
         listener.settle()
-        deadline = time.monotonic() + PATIENCE
-        while any((tmp_path / name).exists() for name in left):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_for(lambda: not any((tmp_path / name).exists() for name in left))
         time.sleep(0.1)
         assert {path.name for path in tmp_path.iterdir()} == {*live, young, listens, file, "socket"}
 
@@ -552,10 +550,7 @@ def test_of_very_many_names_it_looks_at_some(form: Any, tmp_path: Path) -> None:
         os.link(first, tmp_path / f".java_pid{pid}")
     before = len(os.listdir(tmp_path))
     serving = Serving(form, tmp_path)
-    deadline = time.monotonic() + PATIENCE
-    while len(os.listdir(tmp_path)) > before - 16_000:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: len(os.listdir(tmp_path)) <= before - 16_000)
     assert serving.ask() == REPLY, "it is over"
     assert len(os.listdir(tmp_path)) > 3_000
     assert serving.listener.close(SECOND)

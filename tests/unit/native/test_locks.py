@@ -16,6 +16,7 @@ import pytest
 
 from tests.implementations import both
 from tests.support import PATIENCE
+from tests.wait import wait_for
 
 
 class Shared:
@@ -53,13 +54,6 @@ def shared(request: pytest.FixtureRequest) -> Shared:
     if not hasattr(request.param, "MonitorLock"):
         pytest.skip("without a GIL the twin serves")
     return Shared(request.param)
-
-
-def until(condition: Any) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 @pytest.mark.parametrize("kind", ["Lock", "RLock"])
@@ -178,7 +172,7 @@ def test_a_wait(shared: Shared, kind: str) -> None:
     got: list[object] = []
     thread = threading.Thread(target=lambda: got.append((lock.acquire(), lock.owner == shared.state())))
     thread.start()
-    until(lambda: lock.waiters)
+    wait_for(lambda: lock.waiters)
     assert lock.waiters == shared.threads[-1:]
     assert (shared.threads[-1].contended, shared.threads[-1].patient) == (lock, True)
     lock.release()
@@ -205,7 +199,7 @@ def test_what_is_raised_meanwhile_goes_to_who_asked_for_it(shared: Shared, kind:
     lock.acquire()
     thread = threading.Thread(target=want)
     thread.start()
-    until(lambda: shared.told)
+    wait_for(lambda: shared.told)
     if entered:
         lock.release()
     thread.join(PATIENCE)

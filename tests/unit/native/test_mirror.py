@@ -7,13 +7,14 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.implementations import both
+from tests.wait import wait_for
 
 MS = 1_000_000
 CAPACITY = 8192
@@ -30,13 +31,6 @@ def mirror(native: Any) -> Iterator[Any]:
     made = native.Mirror(CAPACITY, time.monotonic_ns())
     yield made
     made.stop(1000 * MS)
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come in time"
-        time.sleep(0.005)
 
 
 def long_at(data: bytes | memoryview, offset: int) -> int:
@@ -196,8 +190,8 @@ def test_the_thread_writes_what_changed(native: Any, mirror: Any, tmp_path: Path
     mirror.start(5 * MS)
     counter.add(5)
     text.set("abc")
-    eventually(lambda: long_at(path.read_bytes(), FIRST) == 5)
-    eventually(lambda: path.read_bytes()[where : where + 4] == b"abc\0")
+    wait_for(lambda: long_at(path.read_bytes(), FIRST) == 5)
+    wait_for(lambda: path.read_bytes()[where : where + 4] == b"abc\0")
     assert mirror.error == 0
 
 
@@ -242,8 +236,8 @@ def test_the_prologue_follows(native: Any, mirror: Any, tmp_path: Path) -> None:
     mirror.start(1 * MS)
     assert not mirror.append(entry(CAPACITY), 1, ())
     assert mirror.append(entry(0), 1, ())
-    eventually(lambda: struct.unpack_from("=ii", path.read_bytes(), 8) == (48, CAPACITY + 8))
-    eventually(lambda: struct.unpack_from("=i", path.read_bytes(), 28) == (2,))
+    wait_for(lambda: struct.unpack_from("=ii", path.read_bytes(), 8) == (48, CAPACITY + 8))
+    wait_for(lambda: struct.unpack_from("=i", path.read_bytes(), 28) == (2,))
     assert long_at(path.read_bytes(), 16) > 0
 
 
@@ -268,7 +262,7 @@ def test_an_idle_mirror_backs_off(native: Any, mirror: Any) -> None:
     time.sleep(1.1)
     assert mirror.visits - before <= 3
     counter.inc()
-    eventually(lambda: long_at(mirror.image, where) == 1, 5)
+    wait_for(lambda: long_at(mirror.image, where) == 1, seconds=5)
 
 
 def test_a_file_cut_short_does_not_grow_again(native: Any, mirror: Any, tmp_path: Path) -> None:
@@ -277,10 +271,10 @@ def test_a_file_cut_short_does_not_grow_again(native: Any, mirror: Any, tmp_path
     show(mirror, counter)
     open_file(mirror, path)
     mirror.start(1 * MS)
-    eventually(lambda: mirror.writes > 0)
+    wait_for(lambda: mirror.writes > 0)
     os.truncate(path, 0)
     counter.inc()
-    eventually(lambda: mirror.error == errno.EIO)
+    wait_for(lambda: mirror.error == errno.EIO)
     assert path.stat().st_size == 0
 
 
@@ -294,7 +288,7 @@ def test_a_file_put_in_its_place_is_not_written(native: Any, mirror: Any, tmp_pa
     other.rename(path)
     counter.inc()
     mirror.start(1 * MS)
-    eventually(lambda: mirror.error == errno.ESTALE)
+    wait_for(lambda: mirror.error == errno.ESTALE)
     assert path.read_bytes() == bytes(CAPACITY)
 
 
@@ -319,7 +313,7 @@ def test_a_mapped_file_is_the_image(native: Any, mirror: Any, tmp_path: Path) ->
     assert path.read_bytes()[where : where + 4] == b"abc\0"
     mirror.start(1 * MS)
     counter.add(2)
-    eventually(lambda: long_at(path.read_bytes(), later) == 7)
+    wait_for(lambda: long_at(path.read_bytes(), later) == 7)
     counter.inc()
     assert mirror.stop(5000 * MS)
     assert long_at(path.read_bytes(), FIRST) == 8
@@ -333,12 +327,12 @@ def test_a_mapped_file_cut_short_is_left_alone(native: Any, mirror: Any, tmp_pat
     open_file(mirror, path)
     mirror.map_file()
     mirror.start(1 * MS)
-    eventually(lambda: mirror.visits > 0)
+    wait_for(lambda: mirror.visits > 0)
     os.truncate(path, 0)  # a store beyond its end would be a SIGBUS
     counter.inc()
-    eventually(lambda: mirror.error == errno.EIO)
+    wait_for(lambda: mirror.error == errno.EIO)
     visits = mirror.visits
-    eventually(lambda: mirror.visits > visits)
+    wait_for(lambda: mirror.visits > visits)
     assert path.stat().st_size == 0
 
 
@@ -402,7 +396,7 @@ def test_the_program_sees_no_thread_and_no_descriptor(mirror: Any, tmp_path: Pat
     before = os.listdir("/proc/self/fd")
     open_file(mirror, tmp_path / "region")
     mirror.start(1 * MS)
-    eventually(lambda: mirror.writes > 0)
+    wait_for(lambda: mirror.writes > 0)
     assert len(os.listdir("/proc/self/fd")) == len(before)
     assert threading.active_count() == len(threading.enumerate())
     assert all("vmscope" not in thread.name for thread in threading.enumerate())

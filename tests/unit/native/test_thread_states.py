@@ -6,22 +6,15 @@ import _thread
 import sys
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.implementations import both
 from tests.support import PATIENCE
+from tests.wait import wait_for
 
 native = pytest.mark.parametrize("native", both())
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.001)
 
 
 class Waiting:

@@ -6,6 +6,7 @@ import _thread
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +18,11 @@ from vmscope.tool.spec.capabilities import CapabilityRules
 from vmscope.tool.spec.codes import Phase
 from vmscope.tool.spec.errors import InvalidObject, InvalidThread, MustPossessCapability
 
+ROOT = Path(__file__).parents[3]
 BEGIN = """
 import sys, threading, time
 before = threading.RLock()
+from tests.wait import wait_for
 from vmscope import native
 from vmscope.tool import Capability, Event, Host, Phase; from vmscope.tool.sources import event_sources as mechanisms
 from vmscope.tool.model.thread_state import ThreadState
@@ -36,12 +39,6 @@ for phase in (Phase.PRIMORDIAL, Phase.START, Phase.LIVE):
     host.enter(phase)
 main = env.get_current_thread()
 
-def until(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
 def elsewhere(body):
     thread = threading.Thread(target=body)
     thread.start()
@@ -49,14 +46,19 @@ def elsewhere(body):
 
 def start(body):
     thread = elsewhere(body)
-    until(lambda: any(each.ident == thread.ident for each in env.get_all_threads()))
+    wait_for(lambda: any(each.ident == thread.ident for each in env.get_all_threads()))
     return thread, next(each for each in env.get_all_threads() if each.ident == thread.ident)
 """
 
 
 def run(code: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", BEGIN + code], capture_output=True, text=True, timeout=2 * PATIENCE, check=False
+        [sys.executable, "-c", BEGIN + code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -95,7 +97,7 @@ for event in (Event.MONITOR_CONTENDED_ENTER, Event.MONITOR_CONTENDED_ENTERED):
 lock.acquire()
 lock.acquire()
 python, other = start(lambda: lock.acquire() and lock.release())
-until(lambda: env.get_current_contended_monitor(other) is lock)
+wait_for(lambda: env.get_current_contended_monitor(other) is lock)
 assert env.get_object_monitor_usage(lock) == (main, 2, [other], [])
 assert seen == [("MONITOR_CONTENDED_ENTER", other, lock)]
 assert env.get_frame_location(other, 0).method.co_name == "<lambda>", "vmscope's own frames are not the program's"
@@ -127,7 +129,7 @@ def take():
         pass
 lock.acquire()
 others = [elsewhere(take) for _ in range(4)]
-until(lambda: len(seen) == 4)
+wait_for(lambda: len(seen) == 4)
 assert seen == [("MONITOR_CONTENDED_ENTER", lock, lock)] * 4
 lock.release()
 for other in others:
@@ -154,9 +156,9 @@ def take():
         gone.append(env.get_current_contended_monitor())
 lock.acquire()
 _, other = start(take)
-until(lambda: env.get_current_contended_monitor(other) is lock)
+wait_for(lambda: env.get_current_contended_monitor(other) is lock)
 lock.release()
-until(lambda: gone)
+wait_for(lambda: gone)
 assert gone == [None]
 assert lock.acquire(timeout=5)
 """)
@@ -235,11 +237,11 @@ def wait():
         condition.wait(20)
         condition.wait(0.001)
 python, other = start(wait)
-until(lambda: env.get_object_monitor_usage(condition).notify_waiters)
+wait_for(lambda: env.get_object_monitor_usage(condition).notify_waiters)
 assert env.get_object_monitor_usage(condition)[0:1] + env.get_object_monitor_usage(condition)[2:] == (None, [], [other])
 assert env.get_current_contended_monitor(other) is condition
 told = native.runtime_span()[1]  # or else a wait for a lock cannot be told from one for the GIL
-until(lambda: env.get_thread_state(other) & ThreadState.IN_OBJECT_WAIT or not told)
+wait_for(lambda: env.get_thread_state(other) & ThreadState.IN_OBJECT_WAIT or not told)
 with condition:
     condition.notify()
 python.join()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import CodeType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.wait import wait_for
 from vmscope.tool.environment import Environment
 from vmscope.tool.functions.extensions import Extension
 from vmscope.tool.host import Host
@@ -153,13 +153,6 @@ class Loop:
     def __exit__(self, *_: object) -> None:
         self.ended = True
         self.thread.join()
-
-
-def wait_for(state: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not state():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 @pytest.mark.parametrize("event", [ENTRY, STEP, STOP], ids=lambda event: event.name)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support import PATIENCE
+from tests.wait import wait_for
 from vmscope.tool.environment import Environment
 from vmscope.tool.host import Host
 from vmscope.tool.model import threads
@@ -40,15 +41,13 @@ def in_thread(body: Callable[[], object]) -> threading.Thread:
 
 
 def wait_for_waiters(env: Environment, monitor: RawMonitor, number: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
+    def waiting() -> int:
         env.raw_monitor_enter(monitor)
-        waiting = len(monitor._waiters)
+        found = len(monitor._waiters)
         env.raw_monitor_exit(monitor)
-        if waiting == number:
-            return
-        assert time.monotonic() < deadline, f"{waiting} wait, not {number}"
-        time.sleep(0.001)
+        return found
+
+    wait_for(lambda: waiting() == number, lambda: f"{waiting()} wait, not {number}")
 
 
 def test_it_excludes_others_and_counts_its_owner_s_entries(env: Environment, monitor: RawMonitor) -> None:
@@ -171,9 +170,7 @@ def test_an_interrupt_ends_a_wait_or_the_next_one(env: Environment, monitor: Raw
     thread = seen[0]
     assert isinstance(thread, threads.Thread)
     env.interrupt_thread(thread)
-    deadline = time.monotonic() + PATIENCE
-    while len(seen) < 2 and time.monotonic() < deadline:
-        time.sleep(0.001)
+    wait_for(lambda: len(seen) >= 2)
     assert not env.get_thread_state(thread) & ThreadState.INTERRUPTED
     env.interrupt_thread(thread)
     assert env.get_thread_state(thread) & ThreadState.INTERRUPTED

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import PATIENCE
+from tests.wait import wait_for
 from vmscope import native
 from vmscope.commands import thread_print
 from vmscope.tool.environment import Environment
@@ -149,10 +150,7 @@ def test_a_thread_that_suspends_itself_stops_where_it_says_so(env: Environment) 
 
     counting = Counting(stop)
     counting.over = True
-    deadline = time.monotonic() + PATIENCE
-    while not counting.thread.parked:
-        assert time.monotonic() < deadline, "it does not stop"
-        time.sleep(0.0005)
+    wait_for(lambda: counting.thread.parked, "it does not stop")
     assert innermost(env, counting.thread) == [SUSPENDED, SUSPENDED, stop.__code__, stop.__code__, stop.__code__]
     env.resume_thread(counting.thread)
     counting.end()
@@ -231,9 +229,7 @@ def test_the_current_thread_suspends_itself_until_another_resumes_it(env: Enviro
 
     python = threading.Thread(target=run)
     python.start()
-    deadline = time.monotonic() + PATIENCE
-    while not env.host.suspension.gate.parked and time.monotonic() < deadline:
-        time.sleep(0.001)
+    wait_for(lambda: env.host.suspension.gate.parked)
     assert len(seen) == 1
     thread = seen[0]
     assert isinstance(thread, Thread)

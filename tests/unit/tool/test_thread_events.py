@@ -6,13 +6,13 @@ import _thread
 import logging
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.agents import live_vm
+from tests.wait import wait_for
 from vmscope import native
 from vmscope.tool.environment import Environment
 from vmscope.tool.host import Host
@@ -60,19 +60,12 @@ def log(env: Environment) -> Log:
     return log
 
 
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
-
 def test_a_thread_of_threading(log: Log) -> None:
     during: list[Any] = []
     thread = threading.Thread(target=lambda: during.append((list(log), threads.current())), name="Ann")
     thread.start()
     thread.join()
-    until(lambda: len(log) == 2)
+    wait_for(lambda: len(log) == 2)
     ((seen, own),) = during
     assert [line[:3] for line in seen] == [("THREAD_START", own, "Ann")]
     assert [line[:3] for line in log] == [("THREAD_START", own, "Ann"), ("THREAD_END", own, "Ann")]
@@ -83,7 +76,7 @@ def test_a_thread_of_the_low_module(log: Log) -> None:
     done = threading.Event()
     _thread.start_new_thread(lambda *_, **__: done.set(), (1,), {"named": 2})
     done.wait(60)
-    until(lambda: len(log) == 2)
+    wait_for(lambda: len(log) == 2)
     assert [line[0] for line in log] == ["THREAD_START", "THREAD_END"]
     assert log[0][1] is log[1][1]
 
@@ -100,7 +93,7 @@ def test_threads_that_raise_and_many_at_once(log: Log, monkeypatch: pytest.Monke
         thread.start()
     for thread in made:
         thread.join()
-    until(lambda: len(log) == 40)
+    wait_for(lambda: len(log) == 40)
     starts = [line[1] for line in log if line[0] == "THREAD_START"]
     ends = [line[1] for line in log if line[0] == "THREAD_END"]
     assert len(set(starts)) == 20
@@ -130,7 +123,7 @@ def test_a_thread_that_ran_before(env: Environment, vm: Host) -> None:
     env.set_event_notification_mode(True, END)
     go.set()
     waits.join()
-    until(lambda: len(low) == 1)
+    wait_for(lambda: len(low) == 1)
     assert len(high) == 1
 
 
@@ -193,7 +186,7 @@ def test_what_a_thread_raises_is_shown_as_ever(log: Log, monkeypatch: pytest.Mon
         raise ValueError
 
     _thread.start_new_thread(fails, ())
-    until(lambda: bool(shown))
+    wait_for(lambda: bool(shown))
     assert repr(fails) in shown[0]
 
 
@@ -202,7 +195,7 @@ def test_an_agents_thread(env: Environment, log: Log) -> None:
     thread = threads.Thread(name="helper")
     env.run_agent_thread(thread, lambda *_: done.set())
     done.wait(60)
-    until(lambda: len(log) == 2)
+    wait_for(lambda: len(log) == 2)
     assert [line[:3] for line in log] == [("THREAD_START", thread, "helper"), ("THREAD_END", thread, "helper")]
 
 

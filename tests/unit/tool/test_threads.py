@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.support import PATIENCE
+from tests.wait import wait_for
 from vmscope import native
 from vmscope.tool.environment import Environment
 from vmscope.tool.host import Host
@@ -71,13 +72,6 @@ def runner() -> Iterator[Runner]:
     runner = Runner()
     yield runner
     runner.end()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.001)
 
 
 def found(env: Environment, thread: threading.Thread) -> Thread:
