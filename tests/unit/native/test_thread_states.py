@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import _thread
+import gc
 import sys
 import threading
 import time
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from tests.implementations import both
 from tests.support import PATIENCE
 from tests.wait import wait_for
+from vmscope.native.stacks import thread_states as twin
 
 native = pytest.mark.parametrize("native", both())
 
@@ -146,3 +149,39 @@ def test_the_gate_holds_who_has_a_lock(native: Any) -> None:
     locks[1].release()
     thread.join(PATIENCE)
     assert (passed, gate.parked) == (["own", "called by own", "program"], set())
+
+
+def test_a_thread_that_comes_during_a_look_keeps_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin took it for one that had ended, as the look did not show it."""
+    frames, numbers = sys._current_frames, list[int]()
+    ready, go = threading.Event(), threading.Event()
+
+    def run() -> None:
+        numbers.append(twin.thread_state())
+        ready.set()
+        go.wait(PATIENCE)
+
+    thread = threading.Thread(target=run)
+
+    def before_it_comes() -> dict[int, FrameType]:
+        found = frames()
+        thread.start()
+        assert ready.wait(PATIENCE)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "_current_frames", before_it_comes)
+        twin.thread_states()
+    try:
+        assert numbers[0] in [number for number, *_ in twin.thread_states()]
+    finally:
+        go.set()
+        thread.join(PATIENCE)
+
+
+def test_the_twin_s_looks_leave_no_garbage() -> None:
+    twin.thread_states()
+    gc.collect()
+    twin.thread_states()
+    twin.thread_stacks(10)
+    assert gc.collect() == 0

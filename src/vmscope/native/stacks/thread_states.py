@@ -52,8 +52,9 @@ def thread_state() -> int:
 
 def thread_states() -> list[tuple[int, int, int, bool]]:
     thread_state()
+    known = list(_by_ident)  # before the look: one that comes after it has not ended
     idents = list(sys._current_frames())  # the frames would keep each other: this function's is among them
-    for ident in [ident for ident in list(_by_ident) if ident not in idents]:
+    for ident in [ident for ident in known if ident not in idents]:
         _by_ident.pop(ident, None)
     threading = sys.modules.get("threading")
     active = {} if threading is None else threading._active
