@@ -59,8 +59,8 @@ typedef struct {
     PyTypeObject *mirror;
     PyTypeObject *call;
     PyTypeObject *deferring_lock_exit; /* NULL where there is none */
-    PyTypeObject *picture;    /* NULL: there is none */
-    PyObject *current;        /* what the relays made last ask for the thread; their serial, which no others have */
+    PyTypeObject *picture;             /* NULL: there is none */
+    PyObject *current; /* what the relays made last ask for the thread; their serial, which no others have */
     uint64_t serial;
 } NativeState;
 
