@@ -16,7 +16,7 @@ function letBreak(element) {
   const nodes = [];
   while (walker.nextNode()) nodes.push(walker.currentNode);
   for (const node of nodes) {
-    const parts = node.textContent.split(/(?<=[._/,:]+)(?=[^._/,:\s])/);
+    const parts = node.textContent.split(/(?<=[._/,:]+)(?=[A-Za-z_<])/);
     node.replaceWith(...parts.flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part])));
   }
 }
