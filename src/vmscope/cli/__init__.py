@@ -24,6 +24,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("ps", "list the Python and Java VMs of this host"),
     ("stat", "show what a VM is doing, sample after sample"),
     ("counters", "show a VM's counters"),
+    ("export", "metrics of all VMs for Prometheus and OpenTelemetry"),
     ("cmd", "have a VM execute a diagnostic command"),
     ("attach", "prepare a live process, load an agent into it"),
     ("jps", "like the JDK's jps, for scripts"),

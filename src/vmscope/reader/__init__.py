@@ -20,14 +20,14 @@ def vm(target: int | str, *, stale: bool = False) -> VM:
     found = VM(attach(target))
     try:
         if not found.path_given and not stale:
-            _check_owner(found)
+            _checkowner_of(found)
     except VMScopeError:
         found.close()
         raise
     return found
 
 
-def _check_owner(found: VM) -> None:
+def _checkowner_of(found: VM) -> None:
     asked = found.pid
     owner = found.examine(Locks())
     if owner.state == LIVE and owner.pid == asked:
@@ -51,7 +51,7 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
     seen: set[tuple[int, int] | str] = set()
     locks = Locks()
     for candidate in every(tmp):
-        if not stale and not _may_live(candidate, locks):
+        if not stale and not may_live(candidate, locks):
             continue
         try:
             attachment = open_candidate(candidate)
@@ -60,7 +60,7 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
         found = VM(attachment)
         inode = attachment.found.st_ino  # which Windows does not tell of a file that is in use
         file = (attachment.found.st_dev, inode) if inode else candidate.path
-        owner = None if file in seen else _owner(found, locks)
+        owner = None if file in seen else owner_of(found, locks)
         if owner is None or (owner.state != LIVE and not stale):
             found.close()
             continue
@@ -78,7 +78,7 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
     return sorted([found for _, found in kept.values()], key=lambda found: found.pid or 0)
 
 
-def _may_live(candidate: Candidate, locks: Locks) -> bool:
+def may_live(candidate: Candidate, locks: Locks) -> bool:
     """False where no process has this pid and nobody has the file locked: what users leave is not even opened."""
     if candidate.runs:
         return True
@@ -86,7 +86,7 @@ def _may_live(candidate: Candidate, locks: Locks) -> bool:
     return file is not None and bool(locks.holders(*file))
 
 
-def _owner(found: VM, locks: Locks) -> Owner | None:
+def owner_of(found: VM, locks: Locks) -> Owner | None:
     """Whose a region is; None for a file that is none."""
     try:
         owner = found.examine(locks)

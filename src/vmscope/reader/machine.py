@@ -177,6 +177,12 @@ class VM:
         return (self._owner or self.examine(Locks())).state
 
     @property
+    def file(self) -> tuple[int, int]:
+        """Device and inode of the region's file."""
+        found = self._attachment.found
+        return found.st_dev, found.st_ino
+
+    @property
     def alive(self) -> bool:
         """Whether the writer lives now."""
         known = self._owner

@@ -1,0 +1,1 @@
+"""Metrics of all VMs of a host for Prometheus and OpenTelemetry: read from outside, by their regions."""

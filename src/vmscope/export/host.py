@@ -1,0 +1,245 @@
+"""The VMs of this host as one answer: who is there, which service each belongs to, and what their numbers are now."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from fnmatch import fnmatchcase
+from threading import Lock
+
+from vmscope import services
+from vmscope.errors import VMScopeError
+from vmscope.export import own, standard, text
+from vmscope.export.facts import FACTS, facts
+from vmscope.export.model import Point
+from vmscope.export.names import Labels, limited
+from vmscope.export.plan import Plan
+from vmscope.export.table import Member, Table
+from vmscope.reader.process import user_name
+from vmscope.reader.roster import Roster
+from vmscope.reader.sampler import Sampler
+from vmscope.services.naming import ORDER, service_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.export.table import Number
+    from vmscope.export.text import Format
+    from vmscope.reader.machine import VM
+
+LIMIT = 20_000  # series of a VM's program
+_PLANS = 1 << 10  # that are kept
+_BEGIN = "sun.rt.createVmBeginTime"
+
+
+class Options:
+    """What is exported: `by_pid` each VM, else each service; `pattern` which; `limit` series of one VM's program."""
+
+    def __init__(
+        self, *, by_pid: bool = False, pattern: str = "", limit: int = LIMIT, ways: tuple[str, ...] = ORDER
+    ) -> None:
+        self.by_pid = by_pid
+        self.pattern = pattern
+        self.limit = limit
+        self.ways = ways
+
+
+class Known:
+    """What of a VM is found out once: its service, its place among the workers, when it began, whose it is."""
+
+    __slots__ = ("created", "kind", "name", "role", "user", "vm", "worker")
+
+    def __init__(self, vm: VM, name: str, role: str, created: float) -> None:
+        self.vm = vm
+        self.kind = vm.kind
+        self.user = limited(vm.user)
+        self.name = limited(name)
+        self.role = role
+        self.created = created
+        self.worker = 0
+
+
+class Answer:
+    """One reading of all VMs: the table, the values of its lines, and what the exporter tells of itself."""
+
+    __slots__ = ("reads", "seconds", "table", "taken", "unreadable", "values")
+
+    def __init__(self, table: Table, values: list[Number], unreadable: int, seconds: float, reads: int) -> None:
+        self.table = table
+        self.values = values
+        self.unreadable = unreadable
+        self.seconds = seconds
+        self.reads = reads
+        self.taken = time.time_ns()
+
+    def own(self, form: Format) -> str:
+        table = self.table
+        vms = len(table.members)
+        reasons = [((("reason", reason),), number) for reason, number in table.dropped.items()]
+        return "".join(
+            text.single(family, samples, form)
+            for family, samples in (
+                (own.VMS, [((), vms)]),
+                (own.LINES, [((), table.lines)]),
+                (own.UNREADABLE, [((), self.unreadable)]),
+                (own.DROPPED, reasons),
+                (own.SECONDS, [((), self.seconds)]),
+                (own.SCRAPES, [((), self.reads)]),
+            )
+        )
+
+
+class Host:
+    """Reads all VMs of this host, again and again. Safe to be used by several threads. Close it after use."""
+
+    def __init__(self, options: Options | None = None, roster: Roster | None = None) -> None:
+        self.options = options or Options()
+        self._roster = roster or Roster()
+        self._lock = Lock()
+        self._plans: dict[object, Plan] = {}
+        self._known: dict[int, Known] = {}
+        self._unreadable: set[VM] = set()
+        self._sampler = Sampler(())
+        self._members: list[Member] = []
+        self._table = Table([])
+        self._layouts = -1
+        self._templates: dict[Format, tuple[Table, str]] = {}
+        self._reads = 0
+
+    def read(self) -> Answer:
+        """Every VM's numbers, now."""
+        with self._lock:
+            return self._read()
+
+    def render(self, form: Format) -> bytes:
+        """The answer in one of the text formats."""
+        with self._lock:
+            answer = self._read()
+            table, template = self._templates.get(form, (None, ""))
+            if table is not answer.table:
+                template = text.template(answer.table, form)
+                self._templates[form] = answer.table, template
+        shown = text.fill(template, answer.table, answer.values) + answer.own(form)
+        return (shown + "# EOF\n" if form.openmetrics else shown).encode()
+
+    def close(self) -> None:
+        with self._lock:
+            self._roster.close()
+
+    # -- with the lock
+
+    def _read(self) -> Answer:
+        begin = time.perf_counter()
+        self._reads += 1
+        if self._roster.refresh() or self._layouts < 0:
+            self._lay_out()
+        numbers = self._sample()
+        for member in self._members:
+            if member.facts:
+                member.facts = facts(member.pid)
+        values = self._table.values(numbers)
+        return Answer(self._table, values, len(self._unreadable), time.perf_counter() - begin, self._reads)
+
+    def _sample(self) -> list[int]:
+        """The numbers of all members. Members are laid out anew until all of them can be read."""
+        while True:
+            numbers = self._sampler.sample().tolist()
+            if self._sampler.layouts == self._layouts and not self._sampler.lost:
+                return numbers
+            self._unreadable.update(self._sampler.lost)
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Finds out what each VM exports, and in which row."""
+        vms = list(self._roster.vms.values())
+        self._unreadable &= set(vms)
+        self._recognise([vm for vm in vms if vm not in self._unreadable])
+        found = []
+        for pid, known in self._known.items():
+            if not self._is_wanted(pid, known):
+                continue
+            try:
+                plan, lacking = self._plan(known)
+            except VMScopeError:
+                self._unreadable.add(known.vm)
+                continue
+            member = Member(plan, self._row(pid, known), pid, known.created)
+            if any(column >= plan.width for column in plan.columns):
+                member.facts = lacking
+            found.append((known, member))
+        trusted = ("root", user_name(os.geteuid())) if sys.platform != "win32" else ()
+        found.sort(key=lambda pair: (pair[0].user not in trusted, pair[1].row, id(pair[1].plan), pair[1].pid))
+        self._members = [member for _, member in found]
+        self._sampler = Sampler([known.vm for known, _ in found])
+        self._layouts = self._sampler.layouts
+        self._table = Table(self._members)
+        if len(self._plans) > _PLANS:
+            self._plans.clear()
+
+    def _is_wanted(self, pid: int, known: Known) -> bool:
+        pattern = self.options.pattern
+        return not pattern or any(fnmatchcase(word, pattern) for word in (known.name, known.vm.main, str(pid)))
+
+    def _row(self, pid: int, known: Known) -> Labels:
+        row = (("service", known.name), ("user", known.user))
+        if not self.options.by_pid:
+            return row
+        return (*row, ("pid", str(pid)), ("worker", str(known.worker) if known.worker else ""))
+
+    # -- what a VM is
+
+    def _recognise(self, vms: list[VM]) -> None:
+        """The service of each VM that is new; those that have gone are forgotten."""
+        self._known = {known.vm.pid or 0: known for known in self._known.values() if known.vm in vms}
+        if all((vm.pid or 0) in self._known for vm in vms):
+            return
+        seen: dict[int, services.Seen] = {}
+        by_pid = {}
+        for vm in vms:
+            try:
+                seen[vm.pid or 0] = services.Seen(vm)
+                by_pid[vm.pid or 0] = vm
+            except VMScopeError:  # it ends just now, or is damaged
+                self._unreadable.add(vm)
+        members = services.members(seen.values())
+        own_pid = os.getpid()
+        for pid, member in sorted(members.items()):
+            if pid in self._known or pid == own_pid:
+                continue
+            first = pid
+            while (master := members[first].master) is not None and master in members:
+                first = master
+            vm = by_pid[pid]
+            # Of another user's process no service takes a name, and none is given one.
+            namer = by_pid[first] if by_pid[first].user == vm.user else vm
+            try:
+                begin = vm.reader.some((_BEGIN,)).get(_BEGIN, 0)
+                name = service_name(namer, self.options.ways) or "unknown"
+            except VMScopeError:
+                self._unreadable.add(vm)
+                continue
+            known = Known(vm, name, member.role, begin / 1000 if isinstance(begin, int) else 0.0)
+            if first != pid:
+                known.worker = self._free_number(known)
+            self._known[pid] = known
+
+    def _free_number(self, new: Known) -> int:
+        """The lowest number that no other worker of its service has: who replaces one takes its number."""
+        taken = {known.worker for known in self._known.values() if (known.name, known.user) == (new.name, new.user)}
+        return next(number for number in range(1, len(taken) + 2) if number not in taken)
+
+    def _plan(self, known: Known) -> tuple[Plan, list[int]]:
+        """What it exports, and the numbers of /proc."""
+        structure = known.vm.reader.structure()
+        names = structure.names
+        codes = [(row[3], row[4]) for row in structure.rows if row[2] == ord("J")]
+        values = standard.texts(known.vm.values())
+        found: list[int] = [] if known.kind == "CPython" else facts(known.vm.pid or 0)
+        lacking = frozenset(name for name, number in zip(FACTS, found, strict=False) if number < 0)
+        key = (tuple(names), tuple(codes), tuple(values.items()), lacking)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = Plan(names, codes, values, self.options.limit, lacking)
+            plan.points.append(Point(standard.VMS, (("kind", known.kind),), [], constant=1))
+            self._plans[key] = plan
+        return plan, found

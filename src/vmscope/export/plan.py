@@ -1,0 +1,249 @@
+"""What of a VM is exported: the points of its metrics, for all VMs of one layout found once."""
+
+from __future__ import annotations
+
+import math
+
+from vmscope.export import standard
+from vmscope.export.facts import FACTS
+from vmscope.export.model import COUNTER, GAUGE, HISTOGRAM, MAX, MODES, SUM, Family, Otel, Point, Source
+from vmscope.export.names import Entry, Labels, legacy, with_unit
+from vmscope.export.standard import JAVA, PYTHON, TICKS
+from vmscope.reader.machine import CPYTHON, HOTSPOT, kind_of
+from vmscope.wire.codes import Units, Variability
+
+BITS = "f64"  # a mark: the number is the bits of a double
+_BILLION = 1e9
+
+
+class Series:
+    """A number of a program's own: its name taken apart, its column, and what the region says of it."""
+
+    __slots__ = ("column", "entry", "units", "variability")
+
+    def __init__(self, column: int, name: str, units: int, variability: int) -> None:
+        self.column = column
+        self.entry = Entry(name)
+        self.units = units
+        self.variability = variability
+
+    @property
+    def type(self) -> str:
+        return COUNTER if self.variability == Variability.MONOTONIC else GAUGE
+
+
+class Plan:
+    """The points of all VMs of one layout. A source's column is a place in `columns`, which are those that are read:
+    numbers of the region in its structure's order, then, from `width` on, FACTS.
+
+    `bits` are the places of doubles, `modes` those that are not simply added. `dropped`: series beyond the limit.
+    """
+
+    __slots__ = ("bits", "columns", "dropped", "modes", "points", "ticks", "width")
+
+    def __init__(
+        self, names: list[str], codes: list[tuple[int, int]], values: dict[str, int | str], limit: int,
+        lacking: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
+        self.width = len(names)
+        kind = kind_of(values)
+        self.ticks = float(values.get("sun.os.hrt.frequency") or _BILLION)
+        self.points: list[Point] = []
+        self.bits: list[int] = []
+        self.modes: dict[int, str] = {}
+        self.dropped = 0
+        known = {name: column for column, name in enumerate(names)}
+        if kind != CPYTHON:
+            known |= {name: self.width + at for at, name in enumerate(FACTS) if name not in lacking}
+        vms = {CPYTHON: PYTHON, HOTSPOT: JAVA}.get(kind, "")
+        if vms:
+            self._info(vms, values)
+            self._standard(vms, values, known)
+        self._own(names, codes, vms, limit)
+        self._compact()
+
+    # -- the VM's
+
+    def _info(self, vms: str, values: dict[str, int | str]) -> None:
+        def text(name: str) -> str:
+            return str(values.get(f"java.property.java.{name}", ""))
+
+        labels: Labels
+        if vms == PYTHON:
+            major, minor, patch, *_ = [*text("version").split("."), "", "", ""]
+            labels = (
+                ("version", text("vm.version")), ("implementation", text("vm.name")), ("major", major),
+                ("minor", minor), ("patchlevel", patch),
+            )  # fmt: skip
+            self.points.append(Point(standard.PYTHON_INFO, labels, [], constant=1, mode=MAX))
+        else:
+            labels = (("version", text("vm.version")), ("vendor", text("vm.vendor")), ("runtime", text("vm.name")))
+            self.points.append(Point(standard.JVM_INFO, labels, [], constant=1, mode=MAX))
+
+    def _standard(self, vms: str, values: dict[str, int | str], known: dict[str, int]) -> None:
+        groups = standard.groups(vms, values)
+        for row in standard.ROWS:
+            if row.vms not in (vms, standard.ALL):
+                continue
+            for expansion in _expansions(row, groups, known):
+                sources = [_sources(names, expansion, known) for names in row.sources]
+                if not all(sources):
+                    continue
+                labels = tuple((name, expansion.value) for name, _ in row.labels)
+                divisor = self.ticks if row.divisor == TICKS else row.divisor
+                self._add(Point(row.family, labels, sources, divisor=divisor, mode=row.mode))
+        if vms == PYTHON:
+            for name, (family, mode) in standard.OTHERS.items():
+                if name in known:
+                    divisor = self.ticks if family.unit == "seconds" else 1
+                    self._add(Point(family, (), [[Source(known[name])]], divisor=divisor, mode=mode))
+
+    # -- the program's own
+
+    def _own(self, names: list[str], codes: list[tuple[int, int]], vms: str, limit: int) -> None:
+        series = [
+            Series(column, name, *codes[column])
+            for column, name in enumerate(names)
+            if not (name.startswith(standard.RESERVED) or (vms == PYTHON and name in standard.KNOWN))
+        ]
+        self.dropped = max(0, len(series) - limit)
+        del series[limit:]
+        for base, found in histograms(series).items():
+            if found.complete:
+                self.add_histogram(base[0], base[1], found)
+                series = [each for each in series if each not in found.members]
+        parents = {each.entry.base for each in series if each.entry.labels}
+        for each in series:
+            # A tally's number of all events is the sum of those of each kind.
+            if each.entry.base.startswith("python.") and not each.entry.labels and each.entry.base in parents:
+                continue
+            self.add_series(each)
+
+    def add_series(self, each: Series, family: Family | None = None, labels: Labels | None = None) -> None:
+        """A number as a point: of the family that is given, or of its own."""
+        entry = each.entry
+        divisor = self.ticks if each.units == Units.TICKS else 1
+        mode = next((mode for mode in MODES if mode in entry.marks), SUM)
+        if BITS in entry.marks:
+            self.bits.append(each.column)
+            divisor = 1
+        family = family or own_family(entry.base, each.type, each.units)
+        labels = entry.labels if labels is None else labels
+        self._add(Point(family, labels, [[Source(each.column)]], divisor=divisor, mode=mode))
+
+    def add_histogram(self, base: str, labels: Labels, found: Histogram) -> None:
+        bounds = sorted(found.buckets, key=float)
+        sources = [[Source(found.buckets[bound].column)] for bound in bounds]
+        assert found.total is not None
+        units = found.total.units
+        divisor = _BILLION if units in (Units.TICKS, Units.NONE) else 1
+        if BITS in found.total.entry.marks:
+            self.bits.append(found.total.column)
+            divisor = 1
+        sources.append([Source(found.total.column)])
+        self._add(Point(own_family(base, HISTOGRAM, units), labels, sources, divisor=divisor, bounds=tuple(bounds)))
+
+    # -- columns
+
+    def _add(self, point: Point) -> None:
+        self.points.append(point)
+        if point.mode != SUM:
+            for source in (source for sources in point.sources for source in sources):
+                self.modes[source.column] = point.mode
+
+    def _compact(self) -> None:
+        """Only what is exported is a column."""
+        sources = [source for point in self.points for sources in point.sources for source in sources]
+        self.columns = sorted({source.column for source in sources})
+        place = {column: at for at, column in enumerate(self.columns)}
+        for source in sources:
+            source.column = place[source.column]
+        self.bits = sorted({place[column] for column in self.bits})
+        self.modes = {place[column]: mode for column, mode in self.modes.items()}
+
+
+class Histogram:
+    """The numbers of one histogram: a bucket for each bound, and the sum."""
+
+    __slots__ = ("buckets", "total")
+
+    def __init__(self) -> None:
+        self.buckets: dict[str, Series] = {}
+        self.total: Series | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.total is not None and "+Inf" in self.buckets
+
+    @property
+    def members(self) -> set[Series]:
+        return {*self.buckets.values(), *([self.total] if self.total else [])}
+
+
+def histograms(series: list[Series]) -> dict[tuple[str, Labels], Histogram]:
+    """What may be a histogram, by its name and labels: `NAME.bucket{le="..."}` and `NAME.sum`."""
+    found: dict[tuple[str, Labels], Histogram] = {}
+    for each in series:
+        base, labels = each.entry.base, each.entry.labels
+        if base.endswith(".bucket") and labels and labels[0][0] == "le" and _is_bound(labels[0][1]):
+            key = base.removesuffix(".bucket"), labels[1:]
+            found.setdefault(key, Histogram()).buckets[labels[0][1]] = each
+    for each in series:
+        base = each.entry.base
+        if base.endswith(".sum") and (key := (base.removesuffix(".sum"), each.entry.labels)) in found:
+            found[key].total = each
+    return found
+
+
+def _is_bound(text: str) -> bool:
+    try:
+        return text == "+Inf" or (math.isfinite(float(text)) and repr(float(text)) == text)
+    except ValueError:
+        return False
+
+
+_UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_hertz": "hertz"}
+_UCUM = {"seconds": "s", "bytes": "By", "hertz": "Hz"}
+
+
+def own_family(base: str, type: str, units: int) -> Family:
+    """The family of a program's own counter."""
+    original = with_unit(base, units, type)
+    unit = next((unit for suffix, unit in _UNITS.items() if original.endswith(suffix)), "")
+    text = f"{base}, a {'histogram' if type == HISTOGRAM else type} of the program's."
+    return Family(legacy(original), type, text, unit=unit, original=original, otel=Otel(base, _UCUM.get(unit, "1")))
+
+
+class _Expansion:
+    """What stands for a row's `*` or `{...}`: the label's value, and beginnings of the counters' names."""
+
+    __slots__ = ("key", "places", "value")
+
+    def __init__(self, key: str, value: str, places: list[str]) -> None:
+        self.key = key
+        self.value = value
+        self.places = places
+
+
+def _expansions(row: standard.Row, groups: dict[str, standard.Groups], known: dict[str, int]) -> list[_Expansion]:
+    first = row.sources[0][0]
+    if "*" in first:
+        head, _, tail = first.partition("*")
+        values = [name[len(head) : -len(tail)] for name in known if name.startswith(head) and name.endswith(tail)]
+        return [_Expansion("*", value, [value]) for value in values if value.isdigit()]
+    if "{" in first:
+        key = first[first.index("{") : first.index("}") + 1]
+        return [_Expansion(key, value, places) for value, places in groups.get(key[1:-1], {}).items()]
+    return [_Expansion("", "", [""])]
+
+
+def _sources(names: tuple[str, ...], expansion: _Expansion, known: dict[str, int]) -> list[Source]:
+    """The columns of one value; none where one of its counters is missing and that is all there is."""
+    found = []
+    for name in names:
+        weight, plain = (-1, name[1:]) if name.startswith("-") else (1, name)
+        for place in expansion.places:
+            full = plain.replace(expansion.key, place) if expansion.key else plain
+            if full in known:
+                found.append(Source(known[full], weight))
+    return found

@@ -1,0 +1,283 @@
+"""All values of one answer: laid out once for a set of VMs, and then computed from their numbers at each scrape.
+
+Each service is a row, or each VM; a row has points, and a point a line for each of its values. What can be found out
+before is: a scrape adds columns, picks the numbers of the lines, and works on those that are no plain numbers.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import accumulate
+from operator import itemgetter
+
+from vmscope.export.model import COUNTER, HISTOGRAM, INFO, MAX, MIN, SUM, SUMMARY, Family, Point
+from vmscope.export.names import Labels
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from vmscope.export.plan import Plan
+
+    Number = int | float
+    Index = list[tuple[int, int]]  # numbers that are added up, each with its sign
+
+_REDUCE: dict[str, Callable[[Iterable[Number]], Number]] = {SUM: sum, MIN: min, MAX: max}
+# What a family's lines are called besides its own name.
+SUFFIXES = {
+    COUNTER: ("_total", "_created"), HISTOGRAM: ("_bucket", "_count", "_sum", "_created"),
+    SUMMARY: ("_count", "_sum", "_created"), INFO: ("_info",),
+}  # fmt: skip
+
+
+class Member:
+    """A VM as a part of the answer: its numbers stand in the buffer in the order of members.
+
+    `row`: its labels, which the VMs of one row share. `facts` are those of /proc, where its plan asks for them.
+    """
+
+    __slots__ = ("created", "facts", "pid", "plan", "row")
+
+    def __init__(self, plan: Plan, row: Labels, pid: int, created: float) -> None:
+        self.plan = plan
+        self.row = row
+        self.pid = pid
+        self.created = created
+        self.facts: Sequence[int] = ()
+
+
+class Group:
+    """VMs of one row and one plan: their columns become one vector."""
+
+    __slots__ = ("_columns", "_facts", "_special", "_take", "members", "place", "plan", "start")
+
+    def __init__(self, plan: Plan, start: int, place: int) -> None:
+        self.plan = plan
+        self.start = start  # of the first one's numbers
+        self.place = place  # of its vector among all of them
+        self.members: list[Member] = []
+        self._columns = [column for column in plan.columns if column < plan.width]
+        self._facts = [column - plan.width for column in plan.columns if column >= plan.width]
+        self._take = itemgetter(*self._columns, 0, 0) if self._columns else None  # two more: it then gives a tuple
+        self._special = sorted({*plan.bits, *plan.modes})
+
+    def reduced(self, numbers: list[int]) -> list[Number]:
+        count, width, plan = len(self.members), self.plan.width, self.plan
+        end = self.start + count * width
+        out: list[Number]
+        if count == 1:
+            out = list(self._take(numbers[self.start : end])[:-2]) if self._take else []
+            out += [self.members[0].facts[fact] for fact in self._facts]
+        else:
+            out = [sum(numbers[self.start + column : end : width]) for column in self._columns]
+            out += [sum(member.facts[fact] for member in self.members) for fact in self._facts]
+        for place in self._special if count > 1 else plan.bits:
+            column = plan.columns[place]
+            each: list[Number]
+            if column < width:
+                each = list(numbers[self.start + column : end : width])
+            else:
+                each = [member.facts[column - width] for member in self.members]
+            if place in plan.bits:
+                each = list(struct.unpack(f"={count}d", struct.pack(f"={count}q", *each)))
+            out[place] = _REDUCE[plan.modes.get(place, SUM)](each)
+        return out
+
+
+Part = tuple[Point, Group]
+
+
+class Line:
+    """The lines of one point: `labels` are its row's and its own, `position` where its values begin."""
+
+    __slots__ = ("bounds", "created", "labels", "position", "row")
+
+    def __init__(self, row: int, labels: Labels, position: int, bounds: tuple[str, ...], created: float) -> None:
+        self.row = row
+        self.labels = labels
+        self.position = position
+        self.bounds = bounds
+        self.created = created
+
+
+class Table:
+    """`families` with their lines, in the order of the answer, and `values(numbers)` for them all.
+
+    A histogram's values are its cumulative buckets, the count and the sum; a summary's the count and the sum.
+    `dropped` says how many series are missing, by the reason.
+    """
+
+    def __init__(self, members: list[Member]) -> None:
+        self.members = members  # those of one row and one plan follow each other
+        self.rows = list(dict.fromkeys(member.row for member in members))
+        self.dropped = {"limit": sum(member.plan.dropped for member in members), "conflict": 0}
+        self.families: list[tuple[Family, list[Line]]] = []
+        self._groups: list[Group] = []
+        self._first: list[int] = []  # of each line the number that it shows, or the first of them
+        self._constants: list[Number] = [0]
+        self._combined: list[tuple[int, Index, str]] = []
+        self._histograms: list[tuple[int, int]] = []
+        self._scaled: list[tuple[int, float]] = []
+        self._group()
+        self._lay_out()
+        self._take = itemgetter(*self._first, 0, 0)
+
+    @property
+    def doubles(self) -> bool:
+        """Whether values may be infinite, or no numbers."""
+        return any(group.plan.bits for group in self._groups)
+
+    @property
+    def lines(self) -> int:
+        return len(self._first)
+
+    def _group(self) -> None:
+        start = place = 0
+        last: tuple[Labels, Plan] | None = None
+        for member in self.members:
+            if last != (member.row, member.plan):
+                last = member.row, member.plan
+                self._groups.append(Group(member.plan, start, place))
+                place += len(member.plan.columns)
+            self._groups[-1].members.append(member)
+            start += member.plan.width
+        self._end = place
+
+    def _lay_out(self) -> None:
+        numbers = {row: number for number, row in enumerate(self.rows)}
+        created = [float("inf")] * len(self.rows)
+        for member in self.members:
+            number = numbers[member.row]
+            created[number] = min(created[number], member.created)
+        # family, then row, then labels: the points that become one
+        found: dict[tuple[str, str], tuple[Family, dict[tuple[int, Labels], list[Part]]]] = {}
+        claims = _Claims()
+        for group in self._groups:
+            row = numbers[group.members[0].row]
+            for point in group.plan.points:
+                key = point.family.name, point.family.type
+                if key not in found:
+                    if not claims.claim(point.family):
+                        self.dropped["conflict"] += 1
+                        continue
+                    found[key] = point.family, {}
+                found[key][1].setdefault((row, point.labels), []).append((point, group))
+        for family, points in sorted(found.values(), key=lambda pair: (not pair[0].standard, pair[0].name)):
+            lines = []
+            for (row, labels), parts in sorted(points.items(), key=lambda item: item[0]):
+                line = Line(row, _joined(self.rows[row], labels), len(self._first), (), created[row])
+                self._add(family, line, parts)
+                lines.append(line)
+            self.families.append((family, lines))
+
+    # -- the lines of a point
+
+    def _add(self, family: Family, line: Line, parts: list[Part]) -> None:
+        point = parts[0][0]
+        if family.type == HISTOGRAM:
+            self._add_histogram(line, parts)
+            return
+        for number in range(len(point.sources) or 1):
+            index = [
+                (group.place + source.column, source.weight)
+                for each, group in parts
+                if each.sources
+                for source in each.sources[number]
+            ]
+            position = self._put(index, point.mode, _constant(parts))
+            if point.divisor != 1 and (number or len(point.sources) == 1):
+                self._scaled.append((position, point.divisor))
+
+    def _add_histogram(self, line: Line, parts: list[Part]) -> None:
+        cells: dict[str, Index] = {}
+        total: Index = []
+        for point, group in parts:
+            for bound, sources in zip(point.bounds, point.sources[:-1], strict=True):
+                cells.setdefault(bound, []).extend((group.place + source.column, source.weight) for source in sources)
+            total += [(group.place + source.column, source.weight) for source in point.sources[-1]]
+        line.bounds = tuple(sorted(cells, key=float))
+        for bound in line.bounds:
+            self._put(cells[bound], SUM)
+        self._histograms.append((line.position, len(line.bounds)))
+        self._put([], SUM)
+        position = self._put(total, SUM)
+        if parts[0][0].divisor != 1:
+            self._scaled.append((position, parts[0][0].divisor))
+
+    def _put(self, index: Index, mode: str, constant: Number = 0) -> int:
+        position = len(self._first)
+        if not index:
+            self._first.append(self._end + len(self._constants))
+            self._constants.append(constant)
+            return position
+        self._first.append(index[0][0])
+        if index[1:] or index[0][1] != 1:
+            self._combined.append((position, index, mode))
+        return position
+
+    # -- a scrape
+
+    def values(self, numbers: list[int]) -> list[Number]:
+        """The values of all lines, from the numbers of all members."""
+        reduced: list[Number] = []
+        for group in self._groups:
+            reduced += group.reduced(numbers)
+        reduced += self._constants
+        values: list[Number] = list(self._take(reduced)[:-2]) if self._first else []
+        for position, index, mode in self._combined:
+            values[position] = _REDUCE[mode]([reduced[at] * weight for at, weight in index])
+        for position, count in self._histograms:
+            end = position + count
+            values[position:end] = accumulate(values[position:end])
+            values[end] = values[end - 1]
+        for position, divisor in self._scaled:
+            values[position] /= divisor
+        return values
+
+
+def _constant(parts: list[Part]) -> Number:
+    """The value of points without sources: one that is added up counts VMs."""
+    first = parts[0][0]
+    if first.constant is None or first.mode != SUM:
+        return first.constant or 0
+    return sum((point.constant or 0) * len(group.members) for point, group in parts)
+
+
+class _Claims:
+    """No two families have a line of one name, whatever programs call their own."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, tuple[str, str]] = {
+            name: key for family in _standard() for name, key in _claimed(family)
+        }
+
+    def claim(self, family: Family) -> bool:
+        wanted = dict(_claimed(family))
+        if family.standard:
+            return True
+        if any(self._names.get(name, key) != key for name, key in wanted.items()):
+            return False
+        self._names.update(wanted)
+        return True
+
+
+def _claimed(family: Family) -> list[tuple[str, tuple[str, str]]]:
+    key = family.name, family.type if not family.standard else f"standard {family.type}"
+    return [(name, key) for name in (family.name, *(family.name + suffix for suffix in SUFFIXES.get(family.type, ())))]
+
+
+def _standard() -> list[Family]:
+    from vmscope.export import own, standard
+
+    return [
+        *(row.family for row in standard.ROWS), *(family for family, _ in standard.OTHERS.values()),
+        standard.PYTHON_INFO, standard.JVM_INFO, standard.VMS, *own.FAMILIES,
+    ]  # fmt: skip
+
+
+def _joined(row: Labels, own: Labels) -> Labels:
+    """The row's labels and the point's, which get another name where it is taken."""
+    taken = {name for name, _ in row}
+    return row + tuple(
+        (f"exported_{name}" if name in taken or name.startswith("__") else name, value) for name, value in own
+    )

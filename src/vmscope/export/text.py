@@ -1,0 +1,182 @@
+"""Prometheus's text formats: 0.0.4, 1.0.0 and OpenMetrics. A template is made for each layout, then only filled in."""
+
+from __future__ import annotations
+
+import math
+
+from vmscope.export.model import COUNTER, HISTOGRAM, INFO, SUMMARY, UNTYPED, Family
+from vmscope.export.names import Labels, is_legacy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from vmscope.export.table import Line, Table
+
+
+class Format:
+    """One of the formats: `openmetrics`, and whether names may be any UTF-8."""
+
+    __slots__ = ("content_type", "openmetrics", "utf8")
+
+    def __init__(self, content_type: str, *, openmetrics: bool = False, utf8: bool = False) -> None:
+        self.content_type = content_type
+        self.openmetrics = openmetrics
+        self.utf8 = utf8
+
+
+_TEXT = "text/plain; version={}; charset=utf-8"
+_OPENMETRICS = "application/openmetrics-text; version={}; charset=utf-8"
+_ANY, _UNDERSCORES = "; escaping=allow-utf-8", "; escaping=underscores"
+TEXT_0 = Format(_TEXT.format("0.0.4"))
+TEXT_1 = Format(_TEXT.format("1.0.0") + _UNDERSCORES)
+TEXT_1_UTF8 = Format(_TEXT.format("1.0.0") + _ANY, utf8=True)
+OPENMETRICS_0 = Format(_OPENMETRICS.format("0.0.1"), openmetrics=True)
+OPENMETRICS_1 = Format(_OPENMETRICS.format("1.0.0") + _UNDERSCORES, openmetrics=True)
+OPENMETRICS_1_UTF8 = Format(_OPENMETRICS.format("1.0.0") + _ANY, openmetrics=True, utf8=True)
+
+
+def negotiate(accept: str) -> Format:
+    """The format that an Accept header asks for; 0.0.4 where it names none of them."""
+    best, quality = TEXT_0, 0.0
+    for part in accept[:4096].split(","):
+        kind, *parameters = (word.strip() for word in part.split(";"))
+        given = dict(parameter.lower().replace(" ", "").partition("=")[::2] for parameter in parameters)
+        try:
+            weight = float(given.get("q", "1"))
+        except ValueError:
+            continue
+        found = _format(kind.lower(), given)
+        if found is not None and weight > quality:
+            best, quality = found, weight
+    return best
+
+
+def _format(kind: str, given: dict[str, str]) -> Format | None:
+    utf8 = given.get("escaping") == "allow-utf-8"
+    version = given.get("version")
+    if kind == "application/openmetrics-text" and version in (None, "0.0.1", "1.0.0"):
+        if version == "1.0.0":
+            return OPENMETRICS_1_UTF8 if utf8 else OPENMETRICS_1
+        return OPENMETRICS_0
+    if kind in ("text/plain", "text/*", "*/*") and version in (None, "0.0.4", "1.0.0"):
+        return (TEXT_1_UTF8 if utf8 else TEXT_1) if version == "1.0.0" else TEXT_0
+    return None
+
+
+# -- lines
+
+
+def template(table: Table, form: Format) -> str:
+    """The answer with `%s` where a value stands."""
+    parts: list[str] = []
+    for family, lines in table.families:
+        parts.append(_escaped_percent(heading(family, form)))
+        write = _WRITERS.get(family.type, _plain)
+        name = _name(family, form)
+        for line in lines:
+            write(parts, _Names(name, form), line)
+            if form.openmetrics and family.type in (COUNTER, HISTOGRAM, SUMMARY):
+                head = _Names(name, form).head("_created", _labels(line.labels))
+                parts.append(f"{_escaped_percent(head)} {line.created!r}\n")
+    return "".join(parts)
+
+
+def fill(template: str, table: Table, values: Iterable[int | float]) -> str:
+    """The answer, with the values of all lines."""
+    if table.doubles:
+        return template % tuple(map(_spelled, values))
+    return template % tuple(values)
+
+
+def _spelled(value: float) -> float | str:
+    return value if math.isfinite(value) else _number(value)
+
+
+def _number(value: float) -> str:
+    return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+
+
+def single(family: Family, samples: Sequence[tuple[Labels, int | float]], form: Format) -> str:
+    """A family that is not of the table."""
+    names = _Names(_name(family, form), form)
+    suffix = "_total" if family.type == COUNTER else ""
+    lines = [f"{names.head(suffix, _labels(labels))} {value}\n" for labels, value in samples]
+    return heading(family, form) + "".join(lines)
+
+
+class _Names:
+    """The beginnings of a family's lines: plain, or in quotes where the name needs them."""
+
+    __slots__ = ("name", "quoted")
+
+    def __init__(self, name: str, form: Format) -> None:
+        self.name = name
+        self.quoted = form.utf8 and not is_legacy(name)
+
+    def head(self, suffix: str, labels: str) -> str:
+        if self.quoted:
+            inner = f'"{_escape(self.name + suffix)}"'
+            return f"{{{inner},{labels}}}" if labels else f"{{{inner}}}"
+        return f"{self.name}{suffix}{{{labels}}}" if labels else self.name + suffix
+
+
+def _name(family: Family, form: Format) -> str:
+    return family.original if form.utf8 and not family.standard else family.name
+
+
+def heading(family: Family, form: Format) -> str:
+    """HELP, TYPE and, in OpenMetrics, UNIT."""
+    name, kind = _name(family, form), family.type
+    if not form.openmetrics:
+        name += {COUNTER: "_total", INFO: "_info"}.get(kind, "")
+        kind = "gauge" if kind == INFO else kind
+    elif kind == UNTYPED:
+        kind = "unknown"
+    shown = f'"{_escape(name)}"' if form.utf8 and not is_legacy(name) else name
+    text = _escape(family.help) if form.openmetrics else family.help.replace("\\", "\\\\").replace("\n", "\\n")
+    lines = f"# HELP {shown} {text}\n# TYPE {shown} {kind}\n"
+    if form.openmetrics and family.unit and name.endswith(f"_{family.unit}"):
+        lines += f"# UNIT {shown} {family.unit}\n"
+    return lines
+
+
+def _labels(labels: Labels) -> str:
+    return ",".join(f'{name}="{_escape(value)}"' for name, value in labels)
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def _escaped_percent(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _plain(parts: list[str], names: _Names, line: Line, suffix: str = "") -> None:
+    parts.append(f"{_escaped_percent(names.head(suffix, _labels(line.labels)))} %s\n")
+
+
+def _counter(parts: list[str], names: _Names, line: Line) -> None:
+    _plain(parts, names, line, "_total")
+
+
+def _info(parts: list[str], names: _Names, line: Line) -> None:
+    _plain(parts, names, line, "_info")
+
+
+def _summary(parts: list[str], names: _Names, line: Line) -> None:
+    _plain(parts, names, line, "_count")
+    _plain(parts, names, line, "_sum")
+
+
+def _histogram(parts: list[str], names: _Names, line: Line) -> None:
+    labels = _labels(line.labels)
+    comma = "," if labels else ""
+    for bound in line.bounds:
+        head = names.head("_bucket", f'{labels}{comma}le="{bound}"')
+        parts.append(f"{_escaped_percent(head)} %s\n")
+    _summary(parts, names, line)
+
+
+_WRITERS = {COUNTER: _counter, INFO: _info, SUMMARY: _summary, HISTOGRAM: _histogram}
