@@ -8,14 +8,35 @@ from vmscope.errors import CommandLineError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.export.host import Options
+    from vmscope.export.host import Host, Options
+    from vmscope.export.server import Server
 
 HELP = """\
-usage: vmscope export --once [options]
+usage: vmscope export [--listen=HOST:PORT | --listen=unix:PATH] [OPTION ...]
+       vmscope export --once [OPTION ...]
+       vmscope export --textfile=PATH [--interval=15] [OPTION ...]
 
-Metrics of all Python and Java VMs of this host that you may read.
+Metrics of all Python and Java VMs of this host that you may read, for
+Prometheus and what reads its formats. Each service is one series: the numbers
+of its workers are added up, but for gauges that say otherwise.
 
+  --listen=127.0.0.1:9464
+                   where /metrics is served; :PORT is a port of the loopback
   --once           print them once
+  --textfile=PATH  write them to a file for node_exporter, again and again; with
+                   --once once
+  --interval=15    how often, in seconds
+  --by=service     what a series is: a service, or a process (pid), which adds
+                   the labels pid and worker
+  --vms=PATTERN    only VMs whose service, program or pid is like this: 'shop*'
+  --service-from=option,otel,unit,main,container
+                   what names a service; the first that gives a name
+  --limit=20000    series of one VM's program
+  --web-config=FILE
+                   TLS and basic authentication, as Prometheus's files have them
+
+As root it keeps the right to read, and drops all others once it listens.
+SIGTERM and Ctrl-C end it.
 
 example:
 $ vmscope export --once --vms=shop | grep requests
@@ -24,19 +45,33 @@ $ vmscope export --once --vms=shop | grep requests
 app_requests_total{service="shop",user="www"} 4711
 """
 
-_TAKES: dict[str, str | None] = {"--once": None, "--by": "", "--vms": "", "--limit": "", "--service-from": ""}
+_TAKES: dict[str, str | None] = {
+    "--once": None, "--listen": "", "--textfile": "", "--interval": "", "--by": "", "--vms": "", "--limit": "",
+    "--service-from": "", "--web-config": "",
+}  # fmt: skip
 
 
 def main(args: list[str]) -> int:
+    """Serves, writes or prints. 0 when a signal has ended it."""
     given, words = _options.parse("export", args, _TAKES)
     if words:
         raise _wrong(f"takes no argument {words[0]!r}")
+    if "--listen" in given and ("--once" in given or "--textfile" in given):
+        raise _wrong("takes one of --listen, --once and --textfile")
+    interval = _options.seconds("export", given.get("--interval", "15"))
     from vmscope.export.host import Host
     from vmscope.export.text import TEXT_0
 
     host = Host(_what(given))
-    terminal.OUT.show(host.render(TEXT_0).decode())
-    return 0
+    try:
+        if "--textfile" in given:
+            return _write(host, given["--textfile"], 0.0 if "--once" in given else interval)
+        if "--once" in given:
+            terminal.OUT.show(host.render(TEXT_0).decode())
+            return 0
+        return _serve(host, given)
+    finally:
+        host.close()
 
 
 def _what(given: dict[str, str]) -> Options:
@@ -52,6 +87,77 @@ def _what(given: dict[str, str]) -> Options:
         raise _wrong(f"does not know {sorted(unknown)[0]!r} in --service-from: use {', '.join(ORDER)}")
     limit = _options.count("export", given.get("--limit", str(LIMIT)))
     return Options(by_pid=by == "pid", pattern=given.get("--vms", ""), limit=limit, ways=ways)
+
+
+def _serve(host: Host, given: dict[str, str]) -> int:
+    from vmscope.export import rights, web_config
+    from vmscope.export.server import DEFAULT, Server
+
+    _allow_many_files()
+    config = web_config.load(given["--web-config"]) if "--web-config" in given else None
+    server = Server(host, given.get("--listen", DEFAULT), config)
+    with _Signals() as signals:
+        try:
+            rights.drop()
+            _start(server)
+            signals.wait()
+        finally:
+            server.close()
+    return 0
+
+
+def _start(server: Server) -> None:
+    server.start()
+    terminal.OUT.show(f"{server.url}\n")
+    terminal.OUT.flush()
+
+
+def _write(host: Host, path: str, interval: float) -> int:
+    """Writes the file, again and again where there is an interval. Without an end it would be taken for news."""
+    from vmscope.export import textfile
+    from vmscope.export.text import TEXT_0
+
+    _allow_many_files()
+    with _Signals() as signals:
+        while True:
+            textfile.write(path, host.render(TEXT_0))
+            if not interval or signals.wait(interval):
+                return 0
+
+
+def _allow_many_files() -> None:
+    """A descriptor for each VM, as far as this user may have them."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class _Signals:
+    """SIGTERM and SIGINT, while it is entered: `wait` returns once one has come."""
+
+    def __enter__(self) -> _Signals:
+        import signal
+        import threading
+
+        self._came = threading.Event()
+        self._before = [(number, signal.signal(number, self._end)) for number in (signal.SIGTERM, signal.SIGINT)]
+        return self
+
+    def _end(self, *_: object) -> None:
+        self._came.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        return self._came.wait(seconds)
+
+    def __exit__(self, *_: object) -> None:
+        import signal
+
+        for number, handler in self._before:
+            signal.signal(number, handler)
 
 
 def _wrong(what: str) -> CommandLineError:

@@ -40,6 +40,8 @@ else:
 SCHEME = "file:"
 MAX_SIZE = 1 << 30  # bytes: no writer makes a larger region
 
+ROOT = 0
+
 LOOK_CLOSER = "vmscope ps lists the VMs that can be read"
 
 
@@ -223,10 +225,23 @@ def _linked(pid: int, tmp: str) -> str:
     return ""
 
 
+_was_root = False
+
+
+def read_as_root() -> None:
+    """From now on the checks are root's: of a process that was root, and has kept the right to read."""
+    global _was_root
+    _was_root = True
+
+
+def _reader() -> int:
+    """The uid whose regions are read."""
+    return ROOT if _was_root else os.geteuid()
+
+
 def is_secure(found: os.stat_result) -> bool:
     """No symlink, nobody else may write, and it is ours; root may read anybody's."""
-    euid = os.geteuid()
-    return S_ISDIR(found.st_mode) and not found.st_mode & 0o022 and (euid == 0 or found.st_uid == euid)
+    return S_ISDIR(found.st_mode) and not found.st_mode & 0o022 and _reader() in (ROOT, found.st_uid)
 
 
 def _insecure(directory: str, pid: int | None) -> InsecureDirectory:
@@ -295,7 +310,7 @@ def open_secure(path: str, pid: int) -> tuple[int, os.stat_result]:
     except RegionSizeError:
         os.close(fd)
         raise
-    trusted = folder.st_uid in (0, os.geteuid(), found.st_uid) or (found.st_uid == 0 and found.st_nlink == 1)
+    trusted = folder.st_uid in (ROOT, _reader(), found.st_uid) or (found.st_uid == 0 and found.st_nlink == 1)
     if not trusted:
         os.close(fd)
         raise InsecureDirectory(
