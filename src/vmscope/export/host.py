@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vmscope.export.table import Number
     from vmscope.export.text import Format
     from vmscope.reader.machine import VM
+    from vmscope.reader.structure import Structure
 
 LIMIT = 20_000  # series of a VM's program
 _PLANS = 1 << 10  # that are kept
@@ -96,7 +97,7 @@ class Host:
         self.options = options or Options()
         self._roster = roster or Roster()
         self._lock = Lock()
-        self._plans: dict[object, Plan] = {}
+        self._plans: dict[object, tuple[Plan, Structure]] = {}  # with a structure of that layout
         self._known: dict[int, Known] = {}
         self._unreadable: set[VM] = set()
         self._sampler = Sampler(())
@@ -237,9 +238,10 @@ class Host:
         found: list[int] = [] if known.kind == "CPython" else facts(known.vm.pid or 0)
         lacking = frozenset(name for name, number in zip(FACTS, found, strict=False) if number < 0)
         key = (tuple(names), tuple(codes), tuple(values.items()), lacking)
-        plan = self._plans.get(key)
+        plan, first = self._plans.get(key, (None, structure))
+        structure.share(first)
         if plan is None:
             plan = Plan(names, codes, values, self.options.limit, lacking)
             plan.points.append(Point(standard.VMS, (("kind", known.kind),), [], constant=1))
-            self._plans[key] = plan
+            self._plans[key] = plan, structure
         return plan, found

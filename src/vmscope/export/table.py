@@ -88,7 +88,7 @@ Part = tuple[Point, Group]
 
 
 class Line:
-    """The lines of one point: `labels` are its row's and its own, `position` where its values begin."""
+    """The lines of one point: `labels` are those behind its row's, `position` is where its values begin."""
 
     __slots__ = ("bounds", "created", "labels", "position", "row")
 
@@ -152,6 +152,7 @@ class Table:
         # family, then row, then labels: the points that become one
         found: dict[tuple[str, str], tuple[Family, dict[tuple[int, Labels], list[Part]]]] = {}
         claims = _Claims()
+        renamed: dict[Labels, Labels] = {}  # of all rows, whose labels have the same names
         for group in self._groups:
             row = numbers[group.members[0].row]
             for point in group.plan.points:
@@ -165,7 +166,9 @@ class Table:
         for family, points in sorted(found.values(), key=lambda pair: (not pair[0].standard, pair[0].name)):
             lines = []
             for (row, labels), parts in sorted(points.items(), key=lambda item: item[0]):
-                line = Line(row, _joined(self.rows[row], labels), len(self._first), (), created[row])
+                if labels not in renamed:
+                    renamed[labels] = _renamed(self.rows[row], labels)
+                line = Line(row, renamed[labels], len(self._first), (), created[row])
                 self._add(family, line, parts)
                 lines.append(line)
             self.families.append((family, lines))
@@ -275,9 +278,7 @@ def _standard() -> list[Family]:
     ]  # fmt: skip
 
 
-def _joined(row: Labels, own: Labels) -> Labels:
-    """The row's labels and the point's, which get another name where it is taken."""
+def _renamed(row: Labels, own: Labels) -> Labels:
+    """A point's labels, with another name for those that its row has too."""
     taken = {name for name, _ in row}
-    return row + tuple(
-        (f"exported_{name}" if name in taken or name.startswith("__") else name, value) for name, value in own
-    )
+    return tuple((f"exported_{name}" if name in taken or name.startswith("__") else name, value) for name, value in own)

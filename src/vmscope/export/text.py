@@ -70,15 +70,21 @@ def _format(kind: str, given: dict[str, str]) -> Format | None:
 def template(table: Table, form: Format) -> str:
     """The answer with `%s` where a value stands."""
     parts: list[str] = []
+    rows = [_escaped_percent(_labels(row)) for row in table.rows]
+    own: dict[Labels, str] = {(): ""}
     for family, lines in table.families:
         parts.append(_escaped_percent(heading(family, form)))
         write = _WRITERS.get(family.type, _plain)
-        name = _name(family, form)
+        names = _Names(_escaped_percent(_name(family, form)), form)
+        has_created = form.openmetrics and family.type in (COUNTER, HISTOGRAM, SUMMARY)
         for line in lines:
-            write(parts, _Names(name, form), line)
-            if form.openmetrics and family.type in (COUNTER, HISTOGRAM, SUMMARY):
-                head = _Names(name, form).head("_created", _labels(line.labels))
-                parts.append(f"{_escaped_percent(head)} {line.created!r}\n")
+            behind = own.get(line.labels)
+            if behind is None:
+                behind = own[line.labels] = f",{_escaped_percent(_labels(line.labels))}"
+            labels = rows[line.row] + behind
+            write(parts, names, labels, line)
+            if has_created:
+                parts.append(f"{names.head('_created', labels)} {line.created!r}\n")
     return "".join(parts)
 
 
@@ -153,30 +159,27 @@ def _escaped_percent(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _plain(parts: list[str], names: _Names, line: Line, suffix: str = "") -> None:
-    parts.append(f"{_escaped_percent(names.head(suffix, _labels(line.labels)))} %s\n")
+def _plain(parts: list[str], names: _Names, labels: str, line: Line) -> None:
+    parts.append(f"{names.head('', labels)} %s\n")
 
 
-def _counter(parts: list[str], names: _Names, line: Line) -> None:
-    _plain(parts, names, line, "_total")
+def _counter(parts: list[str], names: _Names, labels: str, line: Line) -> None:
+    parts.append(f"{names.head('_total', labels)} %s\n")
 
 
-def _info(parts: list[str], names: _Names, line: Line) -> None:
-    _plain(parts, names, line, "_info")
+def _info(parts: list[str], names: _Names, labels: str, line: Line) -> None:
+    parts.append(f"{names.head('_info', labels)} %s\n")
 
 
-def _summary(parts: list[str], names: _Names, line: Line) -> None:
-    _plain(parts, names, line, "_count")
-    _plain(parts, names, line, "_sum")
+def _summary(parts: list[str], names: _Names, labels: str, line: Line) -> None:
+    parts.append(f"{names.head('_count', labels)} %s\n{names.head('_sum', labels)} %s\n")
 
 
-def _histogram(parts: list[str], names: _Names, line: Line) -> None:
-    labels = _labels(line.labels)
-    comma = "," if labels else ""
+def _histogram(parts: list[str], names: _Names, labels: str, line: Line) -> None:
     for bound in line.bounds:
-        head = names.head("_bucket", f'{labels}{comma}le="{bound}"')
-        parts.append(f"{_escaped_percent(head)} %s\n")
-    _summary(parts, names, line)
+        head = names.head("_bucket", f'{labels},le="{bound}"')
+        parts.append(f"{head} %s\n")
+    _summary(parts, names, labels, line)
 
 
 _WRITERS = {COUNTER: _counter, INFO: _info, SUMMARY: _summary, HISTOGRAM: _histogram}

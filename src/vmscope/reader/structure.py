@@ -67,10 +67,10 @@ class Structure:
 
     def extend(self, copy: Copy) -> None:
         """Takes in the rows of a copy, which follow those that are known."""
-        offsets = self.offsets.tolist()
+        offsets, names = self.offsets.tolist(), list(self.names)  # new ones: they may be shared
         for _, name, data_type, _, variability, _, length, start in copy.rows:
             if data_type == LONG:
-                self.names.append(name)
+                names.append(name)
                 offsets.append(start)
                 self.plain = self.plain and start % 8 == 0
                 if name == CLOCK:
@@ -79,7 +79,8 @@ class Structure:
                 self.constants[name] = text
             else:  # an empty constant too: HotSpot writes the text after the entry
                 self.texts.append((name, start, length))
-        self.rows += copy.rows
+        self.rows = [*self.rows, *copy.rows]
+        self.names = names
         self.extent = len(copy.data)
         self.prologue = copy.prologue
         self.head = copy.data[:PROLOGUE_SIZE]
@@ -87,10 +88,15 @@ class Structure:
         self.offsets = words("i", offsets)
         self.numbers = words("q", [0] * len(offsets))
         count = len(self.names) + len(self.texts) + len(self.constants)
-        names = {*self.names, *self.constants, *(name for name, _, _ in self.texts)}
-        self.plain = self.plain and len(names) == count == len(self.rows)
-        if OURS not in names:
+        known = {*self.names, *self.constants, *(name for name, _, _ in self.texts)}
+        self.plain = self.plain and len(known) == count == len(self.rows)
+        if OURS not in known:
             self.clock = 0
+
+    def share(self, other: Structure) -> None:
+        """Keeps the other's entries, where they are the same: VMs of one program have one layout."""
+        if self.rows is not other.rows and self.rows == other.rows:
+            self.rows, self.names, self.offsets = other.rows, other.names, other.offsets
 
 
 class Copy:
