@@ -15,6 +15,7 @@ HELP = """\
 usage: vmscope export [--listen=HOST:PORT | --listen=unix:PATH] [OPTION ...]
        vmscope export --once [OPTION ...]
        vmscope export --textfile=PATH [--interval=15] [OPTION ...]
+       vmscope export --otlp[=URL] [--interval=60] [OPTION ...]
 
 Metrics of all Python and Java VMs of this host that you may read, for
 Prometheus and what reads its formats. Each service is one series: the numbers
@@ -25,6 +26,9 @@ of its workers are added up, but for gauges that say otherwise.
   --once           print them once
   --textfile=PATH  write them to a file for node_exporter, again and again; with
                    --once once
+  --otlp=http://localhost:4318
+                   push them to a collector, a resource for each VM; obeys the
+                   variables OTEL_EXPORTER_OTLP_*
   --interval=15    how often, in seconds
   --by=service     what a series is: a service, or a process (pid), which adds
                    the labels pid and worker
@@ -47,7 +51,7 @@ app_requests_total{service="shop",user="www"} 4711
 
 _TAKES: dict[str, str | None] = {
     "--once": None, "--listen": "", "--textfile": "", "--interval": "", "--by": "", "--vms": "", "--limit": "",
-    "--service-from": "", "--web-config": "",
+    "--service-from": "", "--web-config": "", "--otlp": " ",
 }  # fmt: skip
 
 
@@ -56,8 +60,11 @@ def main(args: list[str]) -> int:
     given, words = _options.parse("export", args, _TAKES)
     if words:
         raise _wrong(f"takes no argument {words[0]!r}")
-    if "--listen" in given and ("--once" in given or "--textfile" in given):
-        raise _wrong("takes one of --listen, --once and --textfile")
+    ways = [way for way in ("--listen", "--otlp", "--textfile") if way in given]
+    if len(ways) > 1 or (ways and ways != ["--textfile"] and "--once" in given):
+        raise _wrong("takes one of --listen, --otlp, --textfile and --once")
+    if "--otlp" in given:
+        return _push(given)
     interval = _options.seconds("export", given.get("--interval", "15"))
     from vmscope.export.host import Host
     from vmscope.export.text import TEXT_0
@@ -110,6 +117,35 @@ def _start(server: Server) -> None:
     server.start()
     terminal.OUT.show(f"{server.url}\n")
     terminal.OUT.flush()
+
+
+def _push(given: dict[str, str]) -> int:
+    """A resource is a VM, whatever a series is elsewhere."""
+    from vmscope import __version__
+    from vmscope.export import rights
+    from vmscope.export.host import Host
+    from vmscope.export.push import Pusher, Target
+
+    target = Target(given["--otlp"].strip())
+    interval = _options.seconds("export", given["--interval"]) if "--interval" in given else target.interval
+    _allow_many_files()
+    host = Host(_what({**given, "--by": "pid"}))
+    pusher = Pusher(host, target, __version__)
+    with _Signals() as signals:
+        rights.drop()
+        pusher.start()
+        said = ""
+        while True:
+            pusher.read()
+            ended = signals.wait(interval)
+            if pusher.problem != said:
+                said = pusher.problem
+                terminal.ERR.show(f"vmscope: {target.url}: {terminal.printable(said) or 'it answers again'}\n")
+            if ended:
+                break
+        pusher.close()
+    host.close()
+    return 0
 
 
 def _write(host: Host, path: str, interval: float) -> int:

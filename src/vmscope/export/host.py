@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 import time
 from fnmatch import fnmatchcase
 from threading import Lock
+from uuid import NAMESPACE_OID, uuid5
 
 from vmscope import services
 from vmscope.errors import VMScopeError
@@ -16,10 +18,10 @@ from vmscope.export.model import Point
 from vmscope.export.names import Labels, limited
 from vmscope.export.plan import Plan
 from vmscope.export.table import Member, Table
-from vmscope.reader.process import user_name
+from vmscope.reader.process import read_file, user_name
 from vmscope.reader.roster import Roster
 from vmscope.reader.sampler import Sampler
-from vmscope.services.naming import ORDER, service_name
+from vmscope.services.naming import ORDER, container_id, service_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,6 +125,12 @@ class Host:
         shown = text.fill(template, answer.table, answer.values) + answer.own(form)
         return (shown + "# EOF\n" if form.openmetrics else shown).encode()
 
+    def resources(self, table: Table) -> list[dict[str, str | int]]:
+        """What OpenTelemetry is told of each row of a table, whose rows are VMs."""
+        with self._lock:
+            by_row = {member.row: member for member in table.members}
+            return [self._resource(by_row[row]) for row in table.rows]
+
     def close(self) -> None:
         with self._lock:
             self._roster.close()
@@ -187,6 +195,24 @@ class Host:
             return row
         return (*row, ("pid", str(pid)), ("worker", str(known.worker) if known.worker else ""))
 
+    def _resource(self, member: Member) -> dict[str, str | int]:
+        labels = dict(member.row)
+        found: dict[str, str | int] = {
+            "service.name": labels["service"],
+            "service.instance.id": str(uuid5(NAMESPACE_OID, f"{_boot_id()}/{member.pid}/{member.created}")),
+            "process.pid": member.pid,
+            "process.owner": labels["user"],
+            "host.name": platform.node(),
+        }
+        known = self._known.get(member.pid)
+        if known is not None:
+            vm = known.vm
+            found |= {"process.executable.name": limited(vm.main), "process.runtime.name": limited(vm.kind)}
+            found |= {"process.runtime.version": limited(vm.version)}
+        if container := container_id(member.pid):
+            found["container.id"] = container
+        return found
+
     # -- what a VM is
 
     def _recognise(self, vms: list[VM]) -> None:
@@ -245,3 +271,11 @@ class Host:
             plan.points.append(Point(standard.VMS, (("kind", known.kind),), [], constant=1))
             self._plans[key] = plan, structure
         return plan, found
+
+
+def _boot_id() -> str:
+    """Of this run of the system; "" where it does not tell."""
+    try:
+        return read_file("/proc/sys/kernel/random/boot_id", 64).decode("ascii", "replace").strip()
+    except OSError:
+        return platform.node()

@@ -90,7 +90,7 @@ Part = tuple[Point, Group]
 class Line:
     """The lines of one point: `labels` are those behind its row's, `position` is where its values begin."""
 
-    __slots__ = ("bounds", "created", "labels", "position", "row")
+    __slots__ = ("bounds", "created", "double", "labels", "position", "row")
 
     def __init__(self, row: int, labels: Labels, position: int, bounds: tuple[str, ...], created: float) -> None:
         self.row = row
@@ -98,6 +98,7 @@ class Line:
         self.position = position
         self.bounds = bounds
         self.created = created
+        self.double = False  # whether its value, if it is one, is no whole number
 
 
 class Table:
@@ -188,6 +189,9 @@ class Table:
                 for source in each.sources[number]
             ]
             position = self._put(index, point.mode, _constant(parts))
+            line.double = point.divisor != 1 or any(
+                group.plan.bits and _is_double(each, group) for each, group in parts
+            )
             if point.divisor != 1 and (number or len(point.sources) == 1):
                 self._scaled.append((position, point.divisor))
 
@@ -236,6 +240,10 @@ class Table:
         for position, divisor in self._scaled:
             values[position] /= divisor
         return values
+
+
+def _is_double(point: Point, group: Group) -> bool:
+    return any(source.column in group.plan.bits for sources in point.sources for source in sources)
 
 
 def _constant(parts: list[Part]) -> Number:
