@@ -21,8 +21,11 @@ from vmscope.cli import COMMANDS
 from vmscope.commands.help import syntax
 from vmscope.commands.registry import TABLE, find
 from vmscope.counters.catalogue import CATALOGUE
+from vmscope.export import own, standard
+from vmscope.export.model import Family
 from vmscope.flags import FLAGS, spelling
 from vmscope.instruments import INSTRUMENTS
+from vmscope.services.naming import WAYS
 from vmscope.tool.jni.java_classes import CLASSES
 from vmscope.tool.model.introspection import signature
 from vmscope.wire.codes import Units
@@ -114,6 +117,40 @@ def diagnostic_commands() -> str:
     return text
 
 
+def metrics() -> str:
+    """What names a service; the metrics, the same of several kinds of VM in one row."""
+
+    def cells(family: Family, vms: str, labels: str, mode: str, counters: str) -> tuple[str, ...]:
+        name = family.name + {"counter": "_total", "info": "_info"}.get(family.type, "")
+        return (
+            f"`{name}`",
+            family.type,
+            labels,
+            vms,
+            mode,
+            counters,
+            family.otel.name if family.otel else "",
+            family.help,
+        )
+
+    found: dict[str, list[standard.Row]] = {}
+    for row in standard.ROWS:
+        found.setdefault(row.family.name, []).append(row)
+    lines = []
+    for rows in found.values():
+        first = rows[0]
+        counters = "; ".join(" ".join(f"`{name}`" for names in row.sources for name in names) for row in rows)
+        vms = ", ".join(row.vms for row in rows)
+        lines.append(cells(first.family, vms, ", ".join(name for name, _ in first.labels), first.mode, counters))
+    for name, (family, mode) in standard.OTHERS.items():
+        lines.append(cells(family, standard.PYTHON, "", mode, f"`{name}`"))
+    for family in (standard.PYTHON_INFO, standard.JVM_INFO, standard.VMS, *own.FAMILIES):
+        lines.append(cells(family, "", "", "", ""))
+    headings = ("metric", "type", "labels", "VMs", "of several VMs", "counters", "OpenTelemetry", "meaning")
+    ways = table(("way", "the name is"), *((f"`{way}`", meaning) for way, meaning in WAYS))
+    return f"{ways}\n{table(headings, *lines)}"
+
+
 def command(name: str) -> str:
     help_text: str = import_module(f"vmscope.cli.{name}").HELP
     return f"```text\n{help_text.rstrip()}\n```\n"
@@ -123,6 +160,7 @@ def pages() -> Iterator[tuple[Path, str, str]]:
     """Each page, the title it starts with when it is new, and its generated part."""
     yield DOCS / "counters.md", "Counters", counters(CATALOGUE)
     yield DOCS / "instruments.md", "Instruments", instruments()
+    yield DOCS / "export.md", "Export", metrics()
     yield DOCS / "options.md", "VM options", options()
     yield DOCS / "diagnostic-commands.md", "Diagnostic commands", diagnostic_commands()
     for name, title, generated in tool_tables.pages(table):

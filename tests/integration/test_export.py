@@ -151,6 +151,7 @@ def test_doubles_and_conflicts(start_vmscope: StartVMScope) -> None:
 import struct
 bits = lambda value: struct.unpack("q", struct.pack("d", value))[0]
 vmscope.gauge("t.load#f64").set(bits(0.5))
+vmscope.gauge("t.hottest#max").labels(room="a").set(4)
 vmscope.gauge("t.endless#f64").set(bits(float("inf")))
 vmscope.counter("t.sold").add(3)
 vmscope.gauge("t.sold_total").set(9)
@@ -164,6 +165,7 @@ vmscope.gauge("t.odd").labels(service="mine", text='a"b\\\\c\\n%s').set(1)
     found = samples(text)
     head = rf'service="{service}",user="\w+"'
     assert one(found, rf"t_load{{{head}}}") == 0.5
+    assert one(found, rf't_hottest{{{head},room="a"}}') == 4
     assert re.search(r"^t_endless\{.*\} \+Inf$", text, re.MULTILINE)
     assert one(found, rf"t_sold_total{{{head}}}") == 3
     assert one(found, r'vmscope_export_dropped_series{reason="conflict"}') == 2

@@ -23,21 +23,22 @@ SUFFIXES = {Units.TICKS: "_seconds", Units.BYTES: "_bytes", Units.HERTZ: "_hertz
 
 
 class Entry:
-    """An entry's name, taken apart: `shop.sales{method="GET"}#max` has a base, labels and marks."""
+    """An entry's name, taken apart: `shop.sales#max{method="GET"}` has a base, marks and labels.
+
+    Marks may stand behind the labels too.
+    """
 
     __slots__ = ("base", "labels", "marks")
 
     def __init__(self, name: str) -> None:
-        name, _, marks = name.partition("#") if "{" not in name else _behind_labels(name)
-        self.marks = frozenset(marks.split("#")) if marks else frozenset[str]()
         base, brace, rest = name.partition("{")
-        labels = _labels(rest[:-1]) if brace and rest.endswith("}") else None
-        self.base, self.labels = (name, ()) if labels is None else (base, labels)
-
-
-def _behind_labels(name: str) -> tuple[str, str, str]:
-    head, brace, marks = name.rpartition("}#")
-    return (head + "}", "#", marks) if brace else (name, "", "")
+        inner, end, behind = rest.rpartition("}")
+        labels = _labels(inner) if end and behind[:1] in ("", "#") else None
+        if labels is None:  # no labels, or what is not understood and belongs to the name
+            base, labels, behind = name, (), ""
+        base, *marks = base.split("#")
+        self.base, self.labels = base, labels
+        self.marks = frozenset([*marks, *behind.split("#")]) - {""}
 
 
 def _labels(text: str) -> Labels | None:
