@@ -16,6 +16,7 @@ usage: vmscope export [--listen=HOST:PORT | --listen=unix:PATH] [OPTION ...]
        vmscope export --once [OPTION ...]
        vmscope export --textfile=PATH [--interval=15] [OPTION ...]
        vmscope export --otlp[=URL] [--interval=60] [OPTION ...]
+       vmscope export --import-jmx=FILE
 
 Metrics of all Python and Java VMs of this host that you may read, for
 Prometheus and what reads its formats. Each service is one series: the numbers
@@ -36,6 +37,9 @@ of its workers are added up, but for gauges that say otherwise.
   --service-from=option,otel,unit,main,container
                    what names a service; the first that gives a name
   --limit=20000    series of one VM's program
+  --mapping=FILE   which counters, under which names: rules in TOML
+  --import-jmx=FILE
+                   print what a configuration of jmx_exporter is as such rules
   --web-config=FILE
                    TLS and basic authentication, as Prometheus's files have them
 
@@ -51,7 +55,7 @@ app_requests_total{service="shop",user="www"} 4711
 
 _TAKES: dict[str, str | None] = {
     "--once": None, "--listen": "", "--textfile": "", "--interval": "", "--by": "", "--vms": "", "--limit": "",
-    "--service-from": "", "--web-config": "", "--otlp": " ",
+    "--service-from": "", "--web-config": "", "--otlp": " ", "--mapping": "", "--import-jmx": "",
 }  # fmt: skip
 
 
@@ -60,6 +64,8 @@ def main(args: list[str]) -> int:
     given, words = _options.parse("export", args, _TAKES)
     if words:
         raise _wrong(f"takes no argument {words[0]!r}")
+    if "--import-jmx" in given:
+        return _import(given["--import-jmx"])
     ways = [way for way in ("--listen", "--otlp", "--textfile") if way in given]
     if len(ways) > 1 or (ways and ways != ["--textfile"] and "--once" in given):
         raise _wrong("takes one of --listen, --otlp, --textfile and --once")
@@ -83,6 +89,7 @@ def main(args: list[str]) -> int:
 
 def _what(given: dict[str, str]) -> Options:
     """What is exported."""
+    from vmscope.export import rules
     from vmscope.export.host import LIMIT, Options
     from vmscope.services.naming import ORDER
 
@@ -93,7 +100,19 @@ def _what(given: dict[str, str]) -> Options:
     if unknown := set(ways) - set(ORDER):
         raise _wrong(f"does not know {sorted(unknown)[0]!r} in --service-from: use {', '.join(ORDER)}")
     limit = _options.count("export", given.get("--limit", str(LIMIT)))
-    return Options(by_pid=by == "pid", pattern=given.get("--vms", ""), limit=limit, ways=ways)
+    found = rules.load(given["--mapping"]) if "--mapping" in given else None
+    return Options(by_pid=by == "pid", pattern=given.get("--vms", ""), limit=limit, ways=ways, rules=found)
+
+
+def _import(path: str) -> int:
+    """Prints the rules, and says what could not be translated. 1 where nothing could."""
+    from vmscope.export import jmx
+
+    text, left = jmx.translate(path)
+    terminal.OUT.show(text)
+    for line in left:
+        terminal.ERR.show(f"vmscope: {terminal.printable(line)}\n")
+    return 0 if "[[rules]]" in text else 1
 
 
 def _serve(host: Host, given: dict[str, str]) -> int:

@@ -25,6 +25,7 @@ from vmscope.services.naming import ORDER, container_id, service_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from vmscope.export.rules import Rules
     from vmscope.export.table import Number
     from vmscope.export.text import Format
     from vmscope.reader.machine import VM
@@ -39,12 +40,14 @@ class Options:
     """What is exported: `by_pid` each VM, else each service; `pattern` which; `limit` series of one VM's program."""
 
     def __init__(
-        self, *, by_pid: bool = False, pattern: str = "", limit: int = LIMIT, ways: tuple[str, ...] = ORDER
-    ) -> None:
+        self, *, by_pid: bool = False, pattern: str = "", limit: int = LIMIT, ways: tuple[str, ...] = ORDER,
+        rules: Rules | None = None,
+    ) -> None:  # fmt: skip
         self.by_pid = by_pid
         self.pattern = pattern
         self.limit = limit
         self.ways = ways
+        self.rules = rules
 
 
 class Known:
@@ -181,7 +184,7 @@ class Host:
         self._members = [member for _, member in found]
         self._sampler = Sampler([known.vm for known, _ in found])
         self._layouts = self._sampler.layouts
-        self._table = Table(self._members)
+        self._table = Table(self._members, reserved=self.options.rules is None or self.options.rules.standard)
         if len(self._plans) > _PLANS:
             self._plans.clear()
 
@@ -267,7 +270,7 @@ class Host:
         plan, first = self._plans.get(key, (None, structure))
         structure.share(first)
         if plan is None:
-            plan = Plan(names, codes, values, self.options.limit, lacking)
+            plan = Plan(names, codes, values, self.options.limit, lacking, self.options.rules)
             plan.points.append(Point(standard.VMS, (("kind", known.kind),), [], constant=1))
             self._plans[key] = plan, structure
         return plan, found

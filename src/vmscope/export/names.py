@@ -31,7 +31,7 @@ class Entry:
     __slots__ = ("base", "labels", "marks")
 
     def __init__(self, name: str) -> None:
-        base, brace, rest = name.partition("{")
+        base, _, rest = name.partition("{")
         inner, end, behind = rest.rpartition("}")
         labels = _labels(inner) if end and behind[:1] in ("", "#") else None
         if labels is None:  # no labels, or what is not understood and belongs to the name

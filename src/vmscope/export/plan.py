@@ -12,6 +12,10 @@ from vmscope.export.standard import JAVA, PYTHON, TICKS
 from vmscope.reader.machine import CPYTHON, HOTSPOT, kind_of
 from vmscope.wire.codes import Units, Variability
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vmscope.export.rules import Rules
+
 BITS = "f64"  # a mark: the number is the bits of a double
 _BILLION = 1e9
 
@@ -43,7 +47,7 @@ class Plan:
 
     def __init__(
         self, names: list[str], codes: list[tuple[int, int]], values: dict[str, int | str], limit: int,
-        lacking: frozenset[str] = frozenset(),
+        lacking: frozenset[str] = frozenset(), rules: Rules | None = None,
     ) -> None:  # fmt: skip
         self.width = len(names)
         kind = kind_of(values)
@@ -58,8 +62,10 @@ class Plan:
         vms = {CPYTHON: PYTHON, HOTSPOT: JAVA}.get(kind, "")
         if vms:
             self._info(vms, values)
-            self._standard(vms, values, known)
-        self._own(names, codes, vms, limit)
+            if rules is None or rules.standard:
+                self._standard(vms, values, known)
+        chosen = rules if rules is not None and rules.rules else None
+        self._own(names, codes, vms, limit, chosen)
         self._compact()
 
     # -- the VM's
@@ -100,48 +106,63 @@ class Plan:
 
     # -- the program's own
 
-    def _own(self, names: list[str], codes: list[tuple[int, int]], vms: str, limit: int) -> None:
-        series = [
-            Series(column, name, *codes[column])
-            for column, name in enumerate(names)
-            if not (name.startswith(standard.RESERVED) or (vms == PYTHON and name in standard.KNOWN))
-        ]
+    def _own(self, names: list[str], codes: list[tuple[int, int]], vms: str, limit: int, rules: Rules | None) -> None:
+        """The program's own counters; with rules those of all that the rules choose."""
+        series = []
+        for column, name in enumerate(names):
+            theirs = name.startswith(standard.RESERVED) or (vms == PYTHON and name in standard.KNOWN)
+            if rules is not None or not theirs:
+                series.append(Series(column, name, *codes[column]))
         self.dropped = max(0, len(series) - limit)
         del series[limit:]
-        for base, found in histograms(series).items():
+        for (base, labels), found in histograms(series).items():
             if found.complete:
-                self.add_histogram(base[0], base[1], found)
+                self._add_histogram(base, labels, found, rules)
                 series = [each for each in series if each not in found.members]
         parents = {each.entry.base for each in series if each.entry.labels}
         for each in series:
             # A tally's number of all events is the sum of those of each kind.
-            if each.entry.base.startswith("python.") and not each.entry.labels and each.entry.base in parents:
-                continue
-            self.add_series(each)
+            is_total = each.entry.base.startswith("python.") and not each.entry.labels and each.entry.base in parents
+            if rules is not None or not is_total:
+                self._add_series(each, rules)
 
-    def add_series(self, each: Series, family: Family | None = None, labels: Labels | None = None) -> None:
-        """A number as a point: of the family that is given, or of its own."""
+    def _add_series(self, each: Series, rules: Rules | None) -> None:
         entry = each.entry
         divisor = self.ticks if each.units == Units.TICKS else 1
         mode = next((mode for mode in MODES if mode in entry.marks), SUM)
+        family, labels = own_family(entry.base, each.type, each.units), entry.labels
+        if BITS in entry.marks:
+            divisor = 1
+        if rules is not None:
+            mapped = rules.match(entry.base, labels, each.type, family)
+            if mapped is None:
+                return
+            family, labels, mode = mapped.family, mapped.labels, mode if mode != SUM else mapped.mode
+            if mapped.constant is not None:
+                self.points.append(Point(family, labels, [], constant=mapped.constant, mode=MAX))
+                return
+            divisor /= mapped.factor or 1
         if BITS in entry.marks:
             self.bits.append(each.column)
-            divisor = 1
-        family = family or own_family(entry.base, each.type, each.units)
-        labels = entry.labels if labels is None else labels
         self._add(Point(family, labels, [[Source(each.column)]], divisor=divisor, mode=mode))
 
-    def add_histogram(self, base: str, labels: Labels, found: Histogram) -> None:
-        bounds = sorted(found.buckets, key=float)
-        sources = [[Source(found.buckets[bound].column)] for bound in bounds]
+    def _add_histogram(self, base: str, labels: Labels, found: Histogram, rules: Rules | None) -> None:
         assert found.total is not None
         units = found.total.units
+        family = own_family(base, HISTOGRAM, units)
+        if rules is not None:
+            mapped = rules.match(base, labels, HISTOGRAM, family)
+            if mapped is None:
+                return
+            family, labels = mapped.family, mapped.labels
+        bounds = sorted(found.buckets, key=float)
+        sources = [[Source(found.buckets[bound].column)] for bound in bounds]
         divisor = _BILLION if units in (Units.TICKS, Units.NONE) else 1
         if BITS in found.total.entry.marks:
             self.bits.append(found.total.column)
             divisor = 1
         sources.append([Source(found.total.column)])
-        self._add(Point(own_family(base, HISTOGRAM, units), labels, sources, divisor=divisor, bounds=tuple(bounds)))
+        self._add(Point(family, labels, sources, divisor=divisor, bounds=tuple(bounds)))
 
     # -- columns
 

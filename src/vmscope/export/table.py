@@ -10,6 +10,7 @@ import struct
 from itertools import accumulate
 from operator import itemgetter
 
+from vmscope.export import own, standard
 from vmscope.export.model import COUNTER, HISTOGRAM, INFO, MAX, MIN, SUM, SUMMARY, Family, Point
 from vmscope.export.names import Labels
 
@@ -108,7 +109,8 @@ class Table:
     `dropped` says how many series are missing, by the reason.
     """
 
-    def __init__(self, members: list[Member]) -> None:
+    def __init__(self, members: list[Member], *, reserved: bool = True) -> None:
+        self._reserved = reserved  # whether the standard metrics' names are theirs, be they there or not
         self.members = members  # those of one row and one plan follow each other
         self.rows = list(dict.fromkeys(member.row for member in members))
         self.dropped = {"limit": sum(member.plan.dropped for member in members), "conflict": 0}
@@ -152,7 +154,7 @@ class Table:
             created[number] = min(created[number], member.created)
         # family, then row, then labels: the points that become one
         found: dict[tuple[str, str], tuple[Family, dict[tuple[int, Labels], list[Part]]]] = {}
-        claims = _Claims()
+        claims = _Claims(self._reserved)
         renamed: dict[Labels, Labels] = {}  # of all rows, whose labels have the same names
         for group in self._groups:
             row = numbers[group.members[0].row]
@@ -257,9 +259,9 @@ def _constant(parts: list[Part]) -> Number:
 class _Claims:
     """No two families have a line of one name, whatever programs call their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, reserved: bool) -> None:
         self._names: dict[str, tuple[str, str]] = {
-            name: key for family in _standard() for name, key in _claimed(family)
+            name: key for family in _standard(reserved) for name, key in _claimed(family)
         }
 
     def claim(self, family: Family) -> bool:
@@ -277,13 +279,11 @@ def _claimed(family: Family) -> list[tuple[str, tuple[str, str]]]:
     return [(name, key) for name in (family.name, *(family.name + suffix for suffix in SUFFIXES.get(family.type, ())))]
 
 
-def _standard() -> list[Family]:
-    from vmscope.export import own, standard
-
-    return [
-        *(row.family for row in standard.ROWS), *(family for family, _ in standard.OTHERS.values()),
-        standard.PYTHON_INFO, standard.JVM_INFO, standard.VMS, *own.FAMILIES,
-    ]  # fmt: skip
+def _standard(every: bool) -> list[Family]:
+    always = [standard.PYTHON_INFO, standard.JVM_INFO, standard.VMS, *own.FAMILIES]
+    if not every:
+        return always
+    return [*always, *(row.family for row in standard.ROWS), *(family for family, _ in standard.OTHERS.values())]
 
 
 def _renamed(row: Labels, own: Labels) -> Labels:
