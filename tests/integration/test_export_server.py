@@ -270,6 +270,24 @@ def test_who_uses_another_users_service_name_is_not_added_to_it(
     assert [value for name, value in found().items() if f'user="{private_user.name}"' in name] == ["1000"]
 
 
+def test_a_vm_that_gets_new_counters_all_the_time_holds_nobody_up(start: Start, start_vmscope: StartVMScope) -> None:
+    code = """
+import itertools, threading
+def add():
+    for number in itertools.count():
+        vmscope.counter(f"n.{number}").inc()
+threading.Thread(target=add, daemon=True).start()
+"""
+    start_vmscope("-XX:PerfDataMemorySize=64m", code=code)
+    steady = f"steady{os.getpid()}"
+    start_vmscope(f"-Dvmscope.service={steady}")
+    exporter = start("--limit=100")
+    for _ in range(5):
+        response, body = exporter.get()
+        assert response.status == 200
+        assert f'vmscope_vms{{service="{steady}"'.encode() in body
+
+
 # -- rights ---------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from fnmatch import fnmatchcase
+from itertools import count
 from threading import Lock
 from uuid import NAMESPACE_OID, uuid5
 
@@ -25,6 +26,8 @@ from vmscope.services.naming import ORDER, container_id, service_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from vmscope.export.rules import Rules
     from vmscope.export.table import Number
     from vmscope.export.text import Format
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from vmscope.reader.structure import Structure
 
 LIMIT = 20_000  # series of a VM's program
+_ATTEMPTS = 4  # to read VMs of which some get new counters
+_PAUSE = 30.0  # seconds for which a VM that cannot be read is left alone
 _PLANS = 1 << 10  # that are kept
 _BEGIN = "sun.rt.createVmBeginTime"
 
@@ -51,9 +56,12 @@ class Options:
 
 
 class Known:
-    """What of a VM is found out once: its service, its place among the workers, when it began, whose it is."""
+    """What of a VM is found out once: its service, its place among the workers, when it began, whose it is.
 
-    __slots__ = ("created", "kind", "name", "role", "user", "vm", "worker")
+    `planned` is what it exports, and what /proc knew of it, for so many numbers in its region.
+    """
+
+    __slots__ = ("created", "kind", "name", "planned", "role", "user", "vm", "worker")
 
     def __init__(self, vm: VM, name: str, role: str, created: float) -> None:
         self.vm = vm
@@ -63,6 +71,7 @@ class Known:
         self.role = role
         self.created = created
         self.worker = 0
+        self.planned: tuple[int, Plan, list[int]] | None = None
 
 
 class Answer:
@@ -104,7 +113,7 @@ class Host:
         self._lock = Lock()
         self._plans: dict[object, tuple[Plan, Structure]] = {}  # with a structure of that layout
         self._known: dict[int, Known] = {}
-        self._unreadable: set[VM] = set()
+        self._unreadable: dict[VM, float] = {}  # until when each is left alone
         self._sampler = Sampler(())
         self._members: list[Member] = []
         self._table = Table([])
@@ -143,7 +152,8 @@ class Host:
     def _read(self) -> Answer:
         begin = time.perf_counter()
         self._reads += 1
-        if self._roster.refresh() or self._layouts < 0:
+        is_due = any(due <= time.monotonic() for due in self._unreadable.values())
+        if self._roster.refresh() or is_due or self._layouts < 0:
             self._lay_out()
         numbers = self._sample()
         for member in self._members:
@@ -154,17 +164,38 @@ class Host:
 
     def _sample(self) -> list[int]:
         """The numbers of all members. Members are laid out anew until all of them can be read."""
-        while True:
-            numbers = self._sampler.sample().tolist()
+        for attempt in count():
+            numbers: list[int] = self._sampler.sample().tolist()
             if self._sampler.layouts == self._layouts and not self._sampler.lost:
-                return numbers
-            self._unreadable.update(self._sampler.lost)
+                break
+            self._leave_out(self._sampler.lost)
+            if attempt >= _ATTEMPTS:  # what gets new counters all the time holds nobody up
+                self._leave_out(self._changed())
             self._lay_out()
+        return numbers
+
+    def _changed(self) -> list[VM]:
+        """The VMs that have other counters than they were laid out for."""
+        found = []
+        for member in self._members:
+            vm = self._known[member.pid].vm
+            try:
+                if len(vm.reader.structure().names) != member.plan.width:
+                    found.append(vm)
+            except VMScopeError:
+                found.append(vm)
+        return found
+
+    def _leave_out(self, vms: Iterable[VM]) -> None:
+        """These cannot be read now, and are tried again after a while."""
+        due = time.monotonic() + _PAUSE
+        self._unreadable.update(dict.fromkeys(vms, due))
 
     def _lay_out(self) -> None:
         """Finds out what each VM exports, and in which row."""
         vms = list(self._roster.vms.values())
-        self._unreadable &= set(vms)
+        now, there = time.monotonic(), set(vms)
+        self._unreadable = {vm: due for vm, due in self._unreadable.items() if vm in there and now < due}
         self._recognise([vm for vm in vms if vm not in self._unreadable])
         found = []
         for pid, known in self._known.items():
@@ -173,7 +204,7 @@ class Host:
             try:
                 plan, lacking = self._plan(known)
             except VMScopeError:
-                self._unreadable.add(known.vm)
+                self._leave_out([known.vm])
                 continue
             member = Member(plan, self._row(pid, known), pid, known.created)
             if any(column >= plan.width for column in plan.columns):
@@ -230,7 +261,7 @@ class Host:
                 seen[vm.pid or 0] = services.Seen(vm)
                 by_pid[vm.pid or 0] = vm
             except VMScopeError:  # it ends just now, or is damaged
-                self._unreadable.add(vm)
+                self._leave_out([vm])
         members = services.members(seen.values())
         own_pid = os.getpid()
         for pid, member in sorted(members.items()):
@@ -246,7 +277,7 @@ class Host:
                 begin = vm.reader.some((_BEGIN,)).get(_BEGIN, 0)
                 name = service_name(namer, self.options.ways) or "unknown"
             except VMScopeError:
-                self._unreadable.add(vm)
+                self._leave_out([vm])
                 continue
             known = Known(vm, name, member.role, begin / 1000 if isinstance(begin, int) else 0.0)
             if first != pid:
@@ -262,6 +293,8 @@ class Host:
         """What it exports, and the numbers of /proc."""
         structure = known.vm.reader.structure()
         names = structure.names
+        if known.planned is not None and known.planned[0] == len(names):
+            return known.planned[1:]
         codes = [(row[3], row[4]) for row in structure.rows if row[2] == ord("J")]
         values = standard.texts(known.vm.values())
         found: list[int] = [] if known.kind == "CPython" else facts(known.vm.pid or 0)
@@ -273,6 +306,7 @@ class Host:
             plan = Plan(names, codes, values, self.options.limit, lacking, self.options.rules)
             plan.points.append(Point(standard.VMS, (("kind", known.kind),), [], constant=1))
             self._plans[key] = plan, structure
+        known.planned = len(names), plan, found
         return plan, found
 
 
