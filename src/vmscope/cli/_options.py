@@ -11,13 +11,15 @@ _LONGEST_PID = 19  # digits
 def parse(command: str, args: list[str], takes: dict[str, str | None]) -> tuple[dict[str, str], list[str]]:
     """The options given and the other arguments.
 
-    `takes` maps an option to None, to its default where `=VALUE` may be left out, or to "" where it may not.
+    `takes` maps an option to None, to its default where `=VALUE` may be left out, or to "" where it may not: then the
+    value may be the next argument too.
     """
     given: dict[str, str] = {}
     rest: list[str] = []
-    for position, argument in enumerate(args):
+    left = iter(args)
+    for argument in left:
         if argument == "--":
-            rest += args[position + 1 :]
+            rest += left
             break
         if not argument.startswith("-") or argument == "-":
             rest.append(argument)
@@ -28,6 +30,8 @@ def parse(command: str, args: list[str], takes: dict[str, str | None]) -> tuple[
         default = takes[name]
         if default is None and equals:
             raise _wrong(command, f"takes no value for {name}")
+        if default == "" and not equals:
+            value = next(left, "")
         if default == "" and not value:
             raise _wrong(command, f"needs a value: {name}=VALUE")
         given[name] = value or default or ""
