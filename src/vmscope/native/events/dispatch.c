@@ -344,7 +344,7 @@ static int
 dispatch(EventDispatcher *self, ListenerList *list, PyThreadState *state, PyObject *thread, PyObject *const *args,
          size_t given)
 {
-    PyObject *values[3 + MOST];
+    PyObject *values[3 + MOST_ARGUMENTS];
     size_t count = 2 + given;
     values[2] = thread;
     switch (self->shape) {
@@ -388,7 +388,7 @@ relay_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
 {
     EventDispatcher *self = (EventDispatcher *)object;
     size_t given = (size_t)PyVectorcall_NARGS(flags);
-    if (names != NULL || given < self->least || given > MOST) {
+    if (names != NULL || given < self->least || given > MOST_ARGUMENTS) {
         PyErr_SetString(PyExc_TypeError, "a relay is called as sys.monitoring calls, or with its event's arguments");
         return NULL;
     }

@@ -6,7 +6,7 @@
 
 #include <structmember.h>
 
-#define MOST 6 /* arguments of an event, after the thread */
+#define MOST_ARGUMENTS 6 /* arguments of an event, after the thread */
 
 /* New objects (allocations.c): within how many dispatches this thread is, that no trace function of CPython's hides; what
  * it makes there is not told. And whether the time to tell of others came then, or while it was being traced. */

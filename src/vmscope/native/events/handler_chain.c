@@ -14,7 +14,7 @@ chain_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
 {
     HandlerChain *self = (HandlerChain *)object;
     Py_ssize_t given = PyVectorcall_NARGS(flags);
-    if (names != NULL || given < 1 || given > MOST) {
+    if (names != NULL || given < 1 || given > MOST_ARGUMENTS) {
         PyErr_SetString(PyExc_TypeError, "a chain is called as sys.monitoring calls");
         return NULL;
     }

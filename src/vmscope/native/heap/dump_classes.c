@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 65000 /* fields of a class, of either kind: their number has 16 bits */
+#define MOST_FIELDS 65000 /* fields of a class, of either kind: their number has 16 bits */
 
 static int
 no_memory(void)
@@ -263,7 +263,7 @@ reach_statics(Dump *dump, PyObject *own)
 {
     PyObject *key, *value;
     int count = 0;
-    for (Py_ssize_t at = 0; own != NULL && count < MOST && PyDict_Next(own, &at, &key, &value);) {
+    for (Py_ssize_t at = 0; own != NULL && count < MOST_FIELDS && PyDict_Next(own, &at, &key, &value);) {
         if (is_static(key)) {
             count++;
             if (vmscope_dump_reach(dump, value, 0) < 0) { /* its owner is the dictionary */
@@ -300,7 +300,7 @@ write_class(Dump *dump, PyTypeObject *type, const Entry *entry, PyObject *own)
     static const Static text[] = {{NAME(NAME_LATIN1), HPROF_BYTE, 0}, {NAME(NAME_UTF16), HPROF_BYTE, 1}};
     size_t fixed_count = sizeof fixed / sizeof *fixed, fields = entry->shape->own_count;
     size_t coders = type == &PyUnicode_Type ? sizeof text / sizeof *text : 0;
-    fields = fields < MOST ? fields : MOST;
+    fields = fields < MOST_FIELDS ? fields : MOST_FIELDS;
     begin_class(dump, id_of(type), id_of(type->tp_base), entry->shape->bytes,
                 fixed_count * (8 + 1 + 8) - 4 + coders * (8 + 1 + 1) + (size_t)count * (8 + 1 + 8), fields);
     vmscope_hprof_put(&dump->out, fixed_count + coders + (size_t)count, 2);

@@ -5,7 +5,7 @@
 #include "attributes.h"
 #include "jni/interface.h"
 
-#define MOST (UINT32_C(1) << 30)
+#define MOST_HANDLES (UINT32_C(1) << 30)
 
 typedef struct {
     PyObject *object; /* for weak ones a weak reference, or the object itself where its class has none */
@@ -16,13 +16,13 @@ typedef struct {
 } Global;
 
 static Global *globals;
-static uint32_t global_count, global_room, global_free = MOST;
+static uint32_t global_count, global_room, global_free = MOST_HANDLES;
 
 static __attribute__((cold, noinline)) int
 more_locals(Native *native)
 {
     uint32_t room = native->capacity ? 2 * native->capacity : 64;
-    if (room > MOST) {
+    if (room > MOST_HANDLES) {
         return -1;
     }
     PyObject **locals = realloc(native->locals, room * sizeof *locals);
@@ -58,12 +58,12 @@ static void *
 global_new(PyObject *object, int kind, int is_reference)
 {
     uint32_t place = global_free;
-    if (place != MOST) {
+    if (place != MOST_HANDLES) {
         global_free = globals[place].next;
     } else {
         if (global_count == global_room) {
             uint32_t room = global_room ? 2 * global_room : 64;
-            Global *more = room > MOST ? NULL : realloc(globals, room * sizeof *more);
+            Global *more = room > MOST_HANDLES ? NULL : realloc(globals, room * sizeof *more);
             if (more == NULL) {
                 return NULL;
             }

@@ -1,9 +1,8 @@
 /* The module of functions for native agents, made when the first is loaded: nobody else pays for it. */
 #include "jni/interface.h"
+#include "threads/thread.h"
 
 #include <dlfcn.h>
-
-int vmscope_in_main_interpreter(void);
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,

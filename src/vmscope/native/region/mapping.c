@@ -7,6 +7,7 @@
 #endif
 #include "compat.h"
 
+#include "native.h"
 #include "signals/guard.h"
 
 #include <errno.h>
@@ -15,8 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-int vmscope_add_mapping(PyObject *module);
 
 #define WORD 8
 #define GIL_FREE_BYTES (1 << 20) /* below this a copy takes less time than giving the GIL away and back */

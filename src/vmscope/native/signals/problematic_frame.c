@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define MOST 64
+#define MOST_LIBRARIES 64
 #define LONGEST_NAME 256 /* a file's */
 #define STACK_WORDS 1024 /* of the stack, in which a return address into an agent's code is looked for */
 #define WORDS_AT_ONCE 64
@@ -26,7 +26,7 @@ typedef struct {
     char name[LONGEST_NAME];
 } Code;
 
-static Code codes[MOST];
+static Code codes[MOST_LIBRARIES];
 /* The file's name of the library that this thread opens: its constructors run before it is known where its code is. */
 static VMSCOPE_THREAD_LOCAL const char *opening;
 
@@ -46,7 +46,7 @@ add(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *wanted)
         if (header->p_type != PT_LOAD || !(header->p_flags & PF_X)) {
             continue;
         }
-        Code *code = codes, *last = &codes[MOST];
+        Code *code = codes, *last = &codes[MOST_LIBRARIES];
         while (code < last && code->begin != 0 && code->begin != begin) {
             code++;
         }
@@ -93,7 +93,7 @@ is_loaded(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *code)
 void
 vmscope_check_agent_code(void)
 {
-    for (Code *code = codes; code < &codes[MOST]; code++) {
+    for (Code *code = codes; code < &codes[MOST_LIBRARIES]; code++) {
         if (code->begin != 0 && !dl_iterate_phdr(is_loaded, code)) {
             atomic_store(&code->begin, 0);
         }
@@ -105,7 +105,7 @@ vmscope_check_agent_code(void)
 static const Code *
 code_at(uintptr_t address)
 {
-    for (const Code *code = codes; code < &codes[MOST]; code++) {
+    for (const Code *code = codes; code < &codes[MOST_LIBRARIES]; code++) {
         uintptr_t begin = atomic_load(&code->begin);
         if (begin != 0 && begin <= address && address < atomic_load(&code->end)) {
             return code;
