@@ -170,7 +170,7 @@ names_dealloc(PyObject *self)
 static const struct {
     const char *type, *what;
 } errors[] = {
-    [WALK_MISALIGNED] = {"StructureError", "entry offset is no multiple of 4"},
+    [WALK_MISALIGNED] = {"StructureError", "entry offset is not a multiple of 4"},
     [WALK_OUTSIDE] = {"StructureError", "entry offset lies outside the region"},
     [WALK_HEADER] = {"StructureError", "entry header runs past the region's end, which is"},
     [WALK_LENGTH] = {"StructureError", "entry length is negative or runs past the region's end"},
