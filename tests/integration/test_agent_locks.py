@@ -478,6 +478,10 @@ def test_by_the_environment_alone(tmp_path: Path) -> None:
     file = tmp_path / "deadlocks"
     options = {"VMSCOPE_TOOL_OPTIONS": f"-pyagent:vmscope.agents.locks=after=100ms,dump={file}"}
     code = OPPOSITE.replace('wait_for(lambda: counters()["locks.deadlocks"])', "wait_for(lambda: os.path.exists(FILE))")
-    status, output, errors = environment.run("-c", f"import os\nFILE = {str(file)!r}\n{BEGIN}{code}", env=options)
+    status, output, errors = environment.run(
+        "-c",
+        f"import os, sys\nsys.path.append({str(Path(__file__).parents[2])!r})\nFILE = {str(file)!r}\n{BEGIN}{code}",
+        env=options,
+    )
     assert (status, output) == (0, ""), errors
     assert file.read_text().count("deadlock: 2 threads") == 1

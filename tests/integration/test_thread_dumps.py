@@ -86,7 +86,12 @@ def test_a_reader_of_thread_dumps_reads_ours(tool: str, way: str) -> None:
     own = ["listener", "mirror", "sampler"] if native.IMPLEMENTATION == "c" else []  # the twin's threads have no names
     with Child(python_command(PROGRAM % way)) as child:
         child.read_until(b"ready\n")
-        wanted = ["Found 1 deadlock.", WAYS[way][1], *(f'"vmscope {each}"' for each in own)]  # each names itself
+        wanted = [
+            "Found 1 deadlock.",
+            WAYS[way][1],
+            "TIMED_WAITING (sleeping)",
+            *(f'"vmscope {each}"' for each in own),
+        ]  # each names itself
         text = settled(lambda: dump_with(tool, child.pid), *wanted)
     [dump] = parser.parse_lines(text.splitlines())
     threads = {thread.name: thread for thread in dump.threads}
