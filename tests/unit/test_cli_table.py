@@ -98,6 +98,8 @@ TAKES = {"--json": None, "--sort": "", "--watch": "2"}
         ([], {}, []),
         (["--json", "7"], {"--json": ""}, ["7"]),
         (["7", "--sort=cpu", "8"], {"--sort": "cpu"}, ["7", "8"]),
+        (["7", "--sort", "cpu", "8"], {"--sort": "cpu"}, ["7", "8"]),
+        (["--watch", "7"], {"--watch": "2"}, ["7"]),
         (["--watch"], {"--watch": "2"}, []),
         (["--watch=5", "1"], {"--watch": "5"}, ["1"]),
         (["--", "--json", "-"], {}, ["--json", "-"]),
@@ -108,7 +110,7 @@ def test_options(args: list[str], options: dict[str, str], rest: list[str]) -> N
     assert _options.parse("ps", args, TAKES) == (options, rest)
 
 
-@pytest.mark.parametrize("args", [["-x"], ["--jsn"], ["--json=1"], ["--sort"], ["--sort="], ["--sort", "cpu"]])
+@pytest.mark.parametrize("args", [["-x"], ["--jsn"], ["--json=1"], ["--sort"], ["--sort="], ["--sort", ""]])
 def test_options_that_it_does_not_take(args: list[str]) -> None:
     with pytest.raises(CommandLineError, match=r"^ps ") as caught:
         _options.parse("ps", args, TAKES)

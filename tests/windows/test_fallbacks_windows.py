@@ -82,13 +82,13 @@ def tried(program: Program, *options: str, **environment: str) -> Outcome:
 @pytest.mark.parametrize(
     ("environment", "reason"),
     [
-        ({"TMP": r"\\nowhere\share"}, r"\\nowhere\share is on no drive"),
+        ({"TMP": r"\\nowhere\share"}, r"\\nowhere\share is not on a drive"),
         ({"TMP": r"Q:\nowhere"}, r"the volume of Q:\nowhere does not tell what it can do"),
         ({"TMP": r"C:\nowhere"}, r"C:\nowhere does not exist"),
         ({"USERNAME": r"a\b"}, "cannot be part of a path"),
         ({"failing": "_GetTempPath"}, "there is no temporary folder"),
         ({"failing": "_GetVolumeInformation"}, "does not tell what it can do"),
-        ({"failing": "_OpenProcessToken"}, "it cannot be told who this process's user is"),
+        ({"failing": "_OpenProcessToken"}, "this process's user is not known"),
         ({"failing": "_CreateFileMapping"}, "cannot map"),
         ({"failing": "_MapViewOfFile"}, "cannot map"),
         ({"failing": "_WriteFile"}, "cannot map"),
