@@ -13,6 +13,10 @@ from errno import ELOOP, ENOTDIR, ENXIO, EXDEV
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 THERE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if os.name != "nt" else 0  # opening it asks nothing of what is mounted
+# The kernel itself answers for these. Of others a process does, or another machine: as it likes.
+_KERNELS = frozenset(
+    b"ext2 ext3 ext4 xfs btrfs zfs f2fs bcachefs jfs reiserfs overlay tmpfs ramfs rootfs squashfs erofs iso9660".split()
+)
 _LIMIT = 16 << 20  # bytes of a table of mounts
 
 
@@ -77,6 +81,24 @@ def root_of(pid: int | str) -> tuple[str, str] | None:
         return None
 
 
+_root_alone = False
+
+
+def trust_root_alone() -> None:
+    """From now on no file system of the own user's is let off: other processes have its uid too."""
+    global _root_alone
+    _root_alone = True
+
+
+def trusts_root_alone() -> bool:
+    return _root_alone
+
+
+def is_kernels(fd: int) -> bool:
+    """Whether a descriptor (O_PATH) is on a file system whose owners and modes are the kernel's word."""
+    return _mount(fd, "self")[0] in _KERNELS
+
+
 def answers(fd: int, pid: str = "self", *, root: bool = False) -> bool:
     """Whether a descriptor is on a file system that asks no process of another user's.
 
@@ -88,7 +110,8 @@ def answers(fd: int, pid: str = "self", *, root: bool = False) -> bool:
         return False
     if kind.startswith(b"fuse"):
         if pid == "self":
-            return any(b",user_id=%d," % user in options for user in (0, os.geteuid()))
+            users = (0,) if _root_alone else (0, os.geteuid())
+            return any(b",user_id=%d," % user in options for user in users)
         if not (root and b",user_id=0," in options):
             return False
     elif kind != b"overlay":

@@ -316,3 +316,20 @@ os.kill(target, signal.SIGKILL)
     )
     assert (status, output) == (1, "")
     assert error.startswith("vmscope: process PID is not asked: /proc/PID/root/tmp is on a file system"), error
+
+
+def test_a_program_on_a_user_s_file_system_is_not_root_s() -> None:
+    """Nor is that asked, which would say what its user likes, or nothing."""
+    found = isolated(
+        START
+        + """
+os.chmod("/tmp", 0o755)
+with silent("/tmp/home"):
+    paths = ["/tmp/home/python3", "/tmp/home", "/tmp/program"]
+    code = f"from vmscope.attach import remote; print(*map(remote._is_roots, {paths}))"
+    open("/tmp/program", "w").close()
+    os.chmod("/tmp/program", 0o755)
+    result = python(code)
+"""
+    )
+    assert found == ["False False True\n", 0]

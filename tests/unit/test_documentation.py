@@ -71,7 +71,7 @@ INTERNAL = {
     "vmscope.Gauge": {"entries"},
     "vmscope.Histogram": {"entries"},
     "vmscope.Text": {"entries", "units"},
-    "vmscope.VM": {"examine", "check"},
+    "vmscope.VM": {"examine", "check", "file"},
     "vmscope.tool.Agent": {"code", "is_over", "call", "unload"},
     "vmscope.tool.Host": {
         *("enter", "start_early", "end_of_main", "end", "taken", "add_event_source", "changed", "drop", "renew"),

@@ -9,9 +9,11 @@ the process as it was.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from time import monotonic
 
+from vmscope import mounts
 from vmscope.attach.interruption import Interruption
 from vmscope.attach.script import OK, Script
 from vmscope.attach.target import TMP, Target
@@ -187,17 +189,29 @@ def _said(process: subprocess.Popen[bytes], target: Target, interruption: Interr
 
 
 def _is_roots(path: str) -> bool:
-    """Whether nobody but root can have written this program, or put it there."""
-    while True:
-        try:
-            found = os.stat(path, follow_symlinks=False)
-        except OSError:
-            return False
-        if found.st_uid != 0 or found.st_mode & 0o022:
-            return False
-        if path == "/":
-            return True
-        path = os.path.dirname(path)
+    """Whether only root can have written this program, or put it there.
+
+    From the root on, each step beside a descriptor that asks nothing of a file system: one of a user's (FUSE) would say
+    that all is root's, or say nothing for ever. So only what the kernel says itself counts.
+    """
+    place = -1
+    try:
+        place = os.open("/", mounts.THERE)
+        for name in path.split("/"):
+            if name:
+                place, above = os.open(name, mounts.THERE, dir_fd=place), place
+                os.close(above)
+            if not mounts.is_kernels(place):
+                return False
+            found = os.fstat(place)
+            if found.st_uid != 0 or found.st_mode & 0o022:
+                return False
+        return stat.S_ISREG(found.st_mode)
+    except OSError:
+        return False
+    finally:
+        if place >= 0:
+            os.close(place)
 
 
 def _refused(target: Target, name: str, text: str) -> AttachError | AccessDenied | NoSuchProcess:

@@ -209,5 +209,8 @@ def _retry_after(text: str) -> float:
         return min(float(text[:9]), _LONGEST_PAUSE)
     from email.utils import mktime_tz, parsedate_tz
 
-    date = parsedate_tz(text[:100])
-    return max(0.0, min(mktime_tz(date) - time.time(), _LONGEST_PAUSE)) if date else 0.0
+    try:
+        date = parsedate_tz(text[:100])
+        return max(0.0, min(mktime_tz(date) - time.time(), _LONGEST_PAUSE)) if date else 0.0
+    except (ValueError, OverflowError):  # the collector's text: no date that there is
+        return 0.0

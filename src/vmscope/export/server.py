@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DEFAULT = "127.0.0.1:9464"
 UNIX = "unix:"
 MOST = 64  # connections; one more closes the one that has been quiet for longest
+MOST_THREADS = 2 * MOST  # those of connections that are cut end once their read does
 REQUEST = 10.0  # seconds in which a new connection must have asked
 IDLE = 150.0  # seconds that one may be quiet between two requests
 GRACE = 3.0  # seconds that requests have at the end
@@ -62,6 +63,7 @@ class Server(ThreadingMixIn, TCPServer):
         self._unix = where if isinstance(where, str) else ""
         self._context = self.config.context()
         self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(MOST_THREADS)
         self._due: dict[socket.socket, float] = {}
         self._busy: set[socket.socket] = set()
         if self._unix:
@@ -123,6 +125,24 @@ class Server(ThreadingMixIn, TCPServer):
             for connection, due in self._due.items():
                 if now > due:
                     _cut(connection)
+
+    def process_request(self, request: object, client_address: object) -> None:
+        """On a thread of its own, where there may be one more."""
+        assert isinstance(request, socket.socket)
+        if self._places.acquire(blocking=False):
+            try:
+                super().process_request(request, client_address)
+            except BaseException:
+                self._places.release()
+                raise
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: object, client_address: object) -> None:
+        try:
+            super().process_request_thread(request, client_address)  # type: ignore[arg-type]
+        finally:
+            self._places.release()
 
     def finish_request(self, request: object, client_address: object) -> None:
         """On the connection's thread."""

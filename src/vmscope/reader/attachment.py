@@ -7,7 +7,7 @@ import sys
 from errno import ELOOP, ENOTDIR, EXDEV
 from stat import S_ISDIR, S_ISREG
 
-from vmscope import native
+from vmscope import mounts, native
 from vmscope.errors import (
     AccessDenied,
     AccessModeError,
@@ -232,6 +232,7 @@ def read_as_root() -> None:
     """From now on the checks are root's: of a process that was root, and has kept the right to read."""
     global _was_root
     _was_root = True
+    mounts.trust_root_alone()
 
 
 def _reader() -> int:
