@@ -20,7 +20,7 @@ CHANNELS = {
         "Heap dumps",
         "Logs and terminals",
     ),
-    *("Agents and their paths", "Fork and exec", "Starting vmscope from outside", "Network"),
+    *("Agents and their paths", "Fork and exec", "Starting vmscope from outside", "Network", "The exporter"),
 }
 
 
