@@ -113,7 +113,7 @@ def test_what_the_program_starts_is_a_vm_with_its_options(program: str, words: l
 def test_workers_of_uvicorn(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
     (tmp_path / "shop.py").write_text(
-        "import os\nprint(f'[{os.getpid()}]', flush=True)\nasync def app(scope, receive, send): raise SystemExit\n"
+        "import os\nos.write(1, b'[%d]\\n' % os.getpid())\nasync def app(scope, receive, send): raise SystemExit\n"
     )
     with running(
         "-m", "uvicorn", "--workers", "2", "--port", "0", "--log-level", "critical", "shop:app", cwd=tmp_path
