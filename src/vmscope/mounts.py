@@ -81,17 +81,18 @@ def root_of(pid: int | str) -> tuple[str, str] | None:
         return None
 
 
-_root_alone = False
+_as_root = False
 
 
-def trust_root_alone() -> None:
-    """From now on no file system of the own user's is let off: other processes have its uid too."""
-    global _root_alone
-    _root_alone = True
+def read_as_root() -> None:
+    """From now on the checks are root's: of a process that was root, and has kept the right to read. No file system of
+    its present user's is let off: other processes have that uid too."""
+    global _as_root
+    _as_root = True
 
 
-def trusts_root_alone() -> bool:
-    return _root_alone
+def reads_as_root() -> bool:
+    return _as_root
 
 
 def is_kernels(fd: int) -> bool:
@@ -110,7 +111,7 @@ def answers(fd: int, pid: str = "self", *, root: bool = False) -> bool:
         return False
     if kind.startswith(b"fuse"):
         if pid == "self":
-            users = (0,) if _root_alone else (0, os.geteuid())
+            users = (0,) if _as_root else (0, os.geteuid())
             return any(b",user_id=%d," % user in options for user in users)
         if not (root and b",user_id=0," in options):
             return False

@@ -7,12 +7,12 @@ import random
 import ssl
 import threading
 import time
-import zlib
 from collections import deque
 from urllib.parse import unquote, urlsplit
 
 from vmscope import environ
 from vmscope.errors import CommandLineError, VMScopeError
+from vmscope.export.compression import compressed
 from vmscope.export.otlp import CUMULATIVE, DELTA, Encoder
 
 TYPE_CHECKING = False
@@ -136,8 +136,7 @@ class Pusher:
             self._table = answer.table
         body = self._encoder.encode(answer.values, answer.taken)
         if self.target.gzip:
-            maker = zlib.compressobj(1, wbits=31)
-            body = maker.compress(body) + maker.flush()
+            body = compressed(body)
         with self._ready:
             self._queue.append(body)
             while len(self._queue) > _WAITING or (len(self._queue) > 1 and sum(map(len, self._queue)) > _WAITING_BYTES):

@@ -6,8 +6,8 @@ import os
 import struct
 import sys
 
+from vmscope import mounts
 from vmscope.errors import VMScopeError
-from vmscope.reader import attachment
 
 NOBODY = 65534
 _DAC_READ_SEARCH = 2  # other users' regions
@@ -50,7 +50,7 @@ def drop() -> bool:
     checked(libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
     checked(libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0))
     if kept & 1 << _DAC_READ_SEARCH:
-        attachment.read_as_root()
+        mounts.read_as_root()
     return True
 
 

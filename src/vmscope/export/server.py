@@ -7,13 +7,13 @@ import socket
 import sys
 import threading
 import time
-import zlib
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 
 from vmscope.errors import CommandLineError, VMScopeError
 from vmscope.export import text
+from vmscope.export.compression import compressed
 from vmscope.export.web_config import WebConfig
 
 TYPE_CHECKING = False
@@ -253,11 +253,6 @@ def accepts_gzip(header: str) -> bool:
         if coding in ("gzip", "*"):
             return not quality or quality.strip("0.") != ""
     return False
-
-
-def compressed(body: bytes) -> bytes:
-    maker = zlib.compressobj(1, wbits=31)
-    return maker.compress(body) + maker.flush()
 
 
 def _cut(connection: socket.socket) -> None:

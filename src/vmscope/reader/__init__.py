@@ -20,14 +20,14 @@ def vm(target: int | str, *, stale: bool = False) -> VM:
     found = VM(attach(target))
     try:
         if not found.path_given and not stale:
-            _checkowner_of(found)
+            _check_owner(found)
     except VMScopeError:
         found.close()
         raise
     return found
 
 
-def _checkowner_of(found: VM) -> None:
+def _check_owner(found: VM) -> None:
     asked = found.pid
     owner = found.examine(Locks())
     if owner.state == LIVE and owner.pid == asked:

@@ -225,19 +225,9 @@ def _linked(pid: int, tmp: str) -> str:
     return ""
 
 
-_was_root = False
-
-
-def read_as_root() -> None:
-    """From now on the checks are root's: of a process that was root, and has kept the right to read."""
-    global _was_root
-    _was_root = True
-    mounts.trust_root_alone()
-
-
 def _reader() -> int:
     """The uid whose regions are read."""
-    return ROOT if _was_root else os.geteuid()
+    return ROOT if mounts.reads_as_root() else os.geteuid()
 
 
 def is_secure(found: os.stat_result) -> bool:

@@ -56,7 +56,7 @@ class Locks:
     def maps(self, candidate: Process) -> bytes:
         """A process's maps. OSError where they are not ours to read, or not to be had."""
         path = f"/proc/{candidate.pid}/maps"
-        if candidate.uid == os.geteuid() and not mounts.trusts_root_alone():
+        if candidate.uid == os.geteuid() and not mounts.reads_as_root():
             return read_file(path, _LIMIT)
         left = self._left.get(candidate.uid, _LIMIT)
         self._left[candidate.uid] = 0  # should it not come back

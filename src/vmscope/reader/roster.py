@@ -7,11 +7,12 @@ import sys
 import time
 
 from vmscope import reader
-from vmscope.errors import VMScopeError
+from vmscope.errors import AccessDenied, VMScopeError
 from vmscope.reader.attachment import open_candidate
 from vmscope.reader.discovery import TMP, Candidate, every, folders, identity
 from vmscope.reader.machine import VM
 from vmscope.reader.ownership import LIVE, Locks
+from vmscope.reader.process import exists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,9 +158,6 @@ class _Ends:
 
 def _runs(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
+        return exists(pid)
+    except AccessDenied:
+        return True

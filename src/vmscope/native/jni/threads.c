@@ -199,19 +199,7 @@ jni_add_threads(PyObject *module)
 PyObject *
 jni_fetch(void)
 {
-#if PY_VERSION_HEX >= 0x030C0000
-    return PyErr_GetRaisedException();
-#else
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (trace != NULL) {
-        PyException_SetTraceback(value, trace);
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(trace);
-    return value;
-#endif
+    return raised();
 }
 
 /* Whether a signal's handler has raised it. */
