@@ -80,6 +80,20 @@ def strings(part: Any, data: bytes) -> None:
                 assert getattr(found, name) == getattr(twin, name)
 
 
+def operations(part: Any, data: bytes) -> None:
+    """The I/O thread sees the operation that the command thread would see, and serves nobody else than that would."""
+    request = data.removesuffix(b"\0") + b"\0"
+    assert part.take_up(1, request) == (None, False, 0)
+    call = listener_twin.Call(None, _CLIENT, 2, request[:-1].split(b"\0"))  # type: ignore[arg-type]
+    replies = {"getversion": "0\n2 progress", "childstarted": "0\n"}
+    line = call.arguments[0] if call.arguments else ""
+    command, *options = [word for argument in call.arguments for word in argument.split(" ") if word] or [""]
+    printed = call.operation == "jcmd" and line.strip(" ").split(" ")[0] == command == "Thread.print"
+    plain = call.operation == "threaddump" or (printed and set(options) <= {"-l", "-e"})
+    looks = printed or call.operation == "threaddump"
+    assert part.take_up(0, request) == (replies.get(call.operation), looks, int(plain))
+
+
 _CLIENT = SimpleNamespace(pid=0, uid=0)
 
 

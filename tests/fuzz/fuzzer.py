@@ -50,6 +50,7 @@ TARGETS = {
         Target("frames", (NATIVE / "attach/protocol.c",), 600),
         Target("mapping", (NATIVE / "region/mapping.c", NATIVE / "signals/guard.c"), 64),
         Target("strings", (NATIVE / "attach/protocol.c",), 300),
+        Target("operations", (), 120),
         Target("replies", (), 300),
         Target("arguments", (), 120),
     )

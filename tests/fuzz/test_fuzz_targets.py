@@ -18,6 +18,7 @@ EXECUTIONS = {
     "frames": 10_000,
     "mapping": 1_000,
     "strings": 5_000,
+    "operations": 5_000,
     "replies": 2_000,
     "arguments": 5_000,
 }
