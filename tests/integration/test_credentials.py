@@ -260,10 +260,18 @@ def test_capabilities_of_one_thread_are_for_root_alone(
 
 # Of the main thread alone, as the kernel has it for each thread.
 DROP = """
-import struct
+import os, struct
 libc = ctypes.CDLL(None)
 def drop_capabilities():
     assert libc.capset(struct.pack("Ii", 0x20080522, 0), bytes(24)) == 0
+def set_inheritable(bits):
+    head, data = struct.pack("Ii", 0x20080522, 0), ctypes.create_string_buffer(24)
+    assert libc.capget(head, data) == 0
+    words = list(struct.unpack("6I", data.raw))
+    words[2] = bits
+    assert libc.capset(head, struct.pack("6I", *words)) == 0
+def drop_groups():
+    assert libc.syscall({"x86_64": 116, "aarch64": 159}[os.uname().machine], 0, None) == 0  # setgroups
 def drop_from_the_bounding_set():
     assert prctl(24, 10, 0, 0, 0) == 0  # PR_CAPBSET_DROP
 def gain_nothing_by_exec():
@@ -275,6 +283,8 @@ def filter_calls():
 """
 DROPS = {
     "capabilities": ("", "drop_capabilities()", "capabilities"),
+    "inheritable capabilities": ("set_inheritable(1 << 10)\n", "set_inheritable(0)", "capabilities"),
+    "groups": ("os.setgroups([54321])\n", "drop_groups()", "groups"),
     "bounding set": ("", "drop_from_the_bounding_set()", "capabilities"),
     "NoNewPrivs": ("", "gain_nothing_by_exec()", "NoNewPrivs"),
     "seccomp": ("", "filter_calls()", "Seccomp"),

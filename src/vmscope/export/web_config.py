@@ -26,8 +26,6 @@ _CLIENTS = {
     "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
     "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
 }
-# Of a password that nobody has: who does not exist takes as long to refuse as who does.
-_NOBODY = "$2b$10$" + "." * 53
 _PLAUSIBLE = 1 << 10  # characters of a header
 
 
@@ -43,8 +41,11 @@ class WebConfig:
         for user, hashed in self._users.items():
             if not hashed.startswith(("$2a$", "$2b$", "$2y$")):
                 raise VMScopeError(f"the password of {user!r} is not hashed with bcrypt", hint=_HINT)
+        # A password that nobody has, at the highest cost here: no answer comes sooner because a user does not exist.
+        cost = max((hashed[4:6] for hashed in self._users.values()), default="10")
+        self._nobody = f"$2b${cost}$" + "." * 53
         if self._users:
-            _bcrypt("", _NOBODY)  # where it cannot be had, now is the time to say so
+            _bcrypt("", self._nobody)  # where it cannot be had, now is the time to say so
 
     def context(self) -> ssl.SSLContext | None:
         """For the server's connections; None: no TLS."""
@@ -75,7 +76,7 @@ class WebConfig:
         digest = hmac.digest(self._salt, f"{user}\0{password}\0{hashed}".encode(), hashlib.sha256)
         if hashed is not None and digest in self._known:
             return True
-        right = _bcrypt(password, hashed or _NOBODY) and hashed is not None
+        right = _bcrypt(password, hashed or self._nobody) and hashed is not None
         if right:
             with self._lock:
                 self._known.add(digest)

@@ -96,7 +96,8 @@ vmscope_may_attach(uid_t uid, gid_t gid)
 
 typedef struct {
     unsigned uids[4], gids[4]; /* real, effective, saved, and the one for files */
-    uint64_t permitted, effective, bounding;
+    uint64_t permitted, effective, inheritable, bounding;
+    uint64_t groups; /* a hash of the supplementary ones */
     int no_new_privileges, seccomp, filters;
 } Rights;
 
@@ -114,6 +115,17 @@ parse_ids(const char *text, unsigned *ids)
     (void)sscanf(text, "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]);
 }
 
+/* Of the rest of a line, by FNV-1a. */
+static uint64_t
+hash_of(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (; *text != '\0' && *text != '\n'; text++) {
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+    }
+    return hash;
+}
+
 static void
 parse_right(const char *line, Rights *rights)
 {
@@ -122,6 +134,10 @@ parse_right(const char *line, Rights *rights)
         parse_ids(value, rights->uids);
     } else if ((value = value_of(line, "Gid:")) != NULL) {
         parse_ids(value, rights->gids);
+    } else if ((value = value_of(line, "Groups:")) != NULL) {
+        rights->groups = hash_of(value);
+    } else if ((value = value_of(line, "CapInh:")) != NULL) {
+        rights->inheritable = strtoull(value, NULL, 16);
     } else if ((value = value_of(line, "CapPrm:")) != NULL) {
         rights->permitted = strtoull(value, NULL, 16);
     } else if ((value = value_of(line, "CapEff:")) != NULL) {
@@ -174,8 +190,11 @@ excess(const Rights *one, const Rights *other)
         memcmp(one->gids, other->gids, sizeof one->gids) != 0) {
         return "ids";
     }
+    if (one->groups != other->groups) {
+        return "groups";
+    }
     if ((one->permitted & ~other->permitted) != 0 || (one->effective & ~other->effective) != 0 ||
-        (one->bounding & ~other->bounding) != 0) {
+        (one->inheritable & ~other->inheritable) != 0 || (one->bounding & ~other->bounding) != 0) {
         return "capabilities";
     }
     if (one->no_new_privileges < other->no_new_privileges) {

@@ -8,7 +8,7 @@ from struct import iter_unpack
 
 _AT_SECURE = 23
 _NOBODY = 65534  # where the kernel does not say whom it shows for who has no id in a user namespace
-_CAPABILITIES = (b"CapPrm", b"CapEff", b"CapBnd")
+_CAPABILITIES = (b"CapPrm", b"CapEff", b"CapInh", b"CapBnd")
 
 
 def may_attach(uid: int, gid: int) -> bool:
@@ -50,7 +50,7 @@ def _is_privileged(uid: int) -> bool:
 class Rights:
     """Those of a task, by its folder in /proc. OSError or ValueError where they cannot be known."""
 
-    __slots__ = ("capabilities", "filters", "ids", "no_new_privileges", "seccomp")
+    __slots__ = ("capabilities", "filters", "groups", "ids", "no_new_privileges", "seccomp")
 
     def __init__(self, task: str) -> None:
         with open(f"/proc/{task}/status", "rb") as status:
@@ -58,6 +58,7 @@ class Rights:
         if b"CapPrm" not in fields:
             raise ValueError(f"/proc/{task}/status has no capabilities")
         self.ids = fields[b"Uid"].split(), fields[b"Gid"].split()  # real, effective, saved, and the one for files
+        self.groups = fields[b"Groups"].split()  # the supplementary ones
         self.capabilities = [int(fields.get(name, b"0"), 16) for name in _CAPABILITIES]
         self.no_new_privileges = int(fields.get(b"NoNewPrivs", b"0"))
         self.seccomp = int(fields.get(b"Seccomp", b"0"))
@@ -67,6 +68,8 @@ class Rights:
         """What these have that the other's have not; "": nothing."""
         if self.ids != other.ids:
             return "ids"
+        if self.groups != other.groups:
+            return "groups"
         if any(own & ~others for own, others in zip(self.capabilities, other.capabilities, strict=True)):
             return "capabilities"
         if self.no_new_privileges < other.no_new_privileges:
