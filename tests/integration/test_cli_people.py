@@ -181,6 +181,17 @@ def test_bad_command_lines(arguments: list[str]) -> None:
     assert "--help" in run(*arguments, status=2) or "use one of" in run(*arguments, status=2)
 
 
+@pytest.mark.parametrize(
+    "arguments", [["ps", "-h"], ["stat", "1", "--help"], ["counters", "1", "-h", "x"], ["run", "-h"], ["cmd", "--help"]]
+)
+def test_help_is_shown_wherever_it_is_asked_for(arguments: list[str]) -> None:
+    assert run(*arguments).startswith(f"usage: vmscope {arguments[0]} ")
+
+
+def test_help_after_a_program_is_the_program_s() -> None:
+    assert run("run", "-c", "import sys; print(sys.argv[1:])", "--help") == "['--help']\n"
+
+
 # -- stat -----------------------------------------------------------------------------------------
 
 

@@ -76,13 +76,21 @@ def _dispatch(args: list[str]) -> int | Callable[[], int]:
         first = rest[0]
     name = _command(first)
     module = __import__(f"vmscope.cli.{name}", fromlist=["main"])
-    if asked or (rest == ["--help"] and name not in DROP_INS):
+    if asked or _asks_for_help(name, rest):
         _terminal().OUT.show(module.HELP)
         return 0
     if name in ("run", "ps"):
         _tell_of_twin()
     status: int | Callable[[], int] = module.main(rest)
     return status
+
+
+def _asks_for_help(name: str, args: list[str]) -> bool:
+    """Whether --help stands where it is this command's own: what follows a program or a VM's command is theirs."""
+    if name in DROP_INS:
+        return False
+    own = args[:1] if name in ("run", "cmd") else args[: args.index("--")] if "--" in args else args
+    return "--help" in own or "-h" in own
 
 
 def _tell_of_twin() -> None:
