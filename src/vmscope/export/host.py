@@ -118,7 +118,7 @@ class Host:
         self._members: list[Member] = []
         self._table = Table([])
         self._layouts = -1
-        self._templates: dict[Format, tuple[Table, str]] = {}
+        self._templates: dict[Format, tuple[Table, bytes]] = {}
         self._reads = 0
 
     def read(self) -> Answer:
@@ -130,12 +130,12 @@ class Host:
         """The answer in one of the text formats."""
         with self._lock:
             answer = self._read()
-            table, template = self._templates.get(form, (None, ""))
+            table, template = self._templates.get(form, (None, b""))
             if table is not answer.table:
                 template = text.template(answer.table, form)
                 self._templates[form] = answer.table, template
-        shown = text.fill(template, answer.table, answer.values) + answer.own(form)
-        return (shown + "# EOF\n" if form.openmetrics else shown).encode()
+        end = answer.own(form) + ("# EOF\n" if form.openmetrics else "")
+        return text.fill(template, answer.table, answer.values) + end.encode()
 
     def resources(self, table: Table) -> list[dict[str, str | int]]:
         """What OpenTelemetry is told of each row of a table, whose rows are VMs."""

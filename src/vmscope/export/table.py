@@ -48,19 +48,28 @@ class Member:
 
 
 class Group:
-    """VMs of one row and one plan: their columns become one vector."""
+    """VMs of one row and one plan: their columns become one vector. A single one's is among the numbers already."""
 
     __slots__ = ("_columns", "_facts", "_special", "_take", "members", "place", "plan", "start")
 
-    def __init__(self, plan: Plan, start: int, place: int) -> None:
+    def __init__(self, plan: Plan, start: int) -> None:
         self.plan = plan
         self.start = start  # of the first one's numbers
-        self.place = place  # of its vector among all of them
+        self.place = 0  # of its vector
         self.members: list[Member] = []
         self._columns = [column for column in plan.columns if column < plan.width]
         self._facts = [column - plan.width for column in plan.columns if column >= plan.width]
         self._take = itemgetter(*self._columns, 0, 0) if self._columns else None  # two more: it then gives a tuple
         self._special = sorted({*plan.bits, *plan.modes})
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its values are numbers of the one VM, as they are."""
+        return len(self.members) == 1 and not self._facts and not self.plan.bits
+
+    def index(self, column: int) -> int:
+        """Where the value of a column stands."""
+        return self.start + self.plan.columns[column] if self.is_plain else self.place + column
 
     def reduced(self, numbers: list[int]) -> list[Number]:
         count, width, plan = len(self.members), self.plan.width, self.plan
@@ -135,16 +144,20 @@ class Table:
         return len(self._first)
 
     def _group(self) -> None:
-        start = place = 0
+        start = 0
         last: tuple[Labels, Plan] | None = None
         for member in self.members:
             if last != (member.row, member.plan):
                 last = member.row, member.plan
-                self._groups.append(Group(member.plan, start, place))
-                place += len(member.plan.columns)
+                self._groups.append(Group(member.plan, start))
             self._groups[-1].members.append(member)
             start += member.plan.width
-        self._end = place
+        # Behind the numbers stand the vectors, and behind them the constants.
+        self._reduced = [group for group in self._groups if not group.is_plain]
+        for group in self._reduced:
+            group.place = start
+            start += len(group.plan.columns)
+        self._end = start
 
     def _lay_out(self) -> None:
         numbers = {row: number for number, row in enumerate(self.rows)}
@@ -185,14 +198,16 @@ class Table:
             return
         for number in range(len(point.sources) or 1):
             index = [
-                (group.place + source.column, source.weight)
+                (group.index(source.column), source.weight)
                 for each, group in parts
                 if each.sources
                 for source in each.sources[number]
             ]
             position = self._put(index, point.mode, _constant(parts))
-            line.double = point.divisor != 1 or any(
-                group.plan.bits and _is_double(each, group) for each, group in parts
+            line.double = (
+                point.divisor != 1
+                or isinstance(point.constant, float)
+                or any(group.plan.bits and _is_double(each, group) for each, group in parts)
             )
             if point.divisor != 1 and (number or len(point.sources) == 1):
                 self._scaled.append((position, point.divisor))
@@ -202,8 +217,8 @@ class Table:
         total: Index = []
         for point, group in parts:
             for bound, sources in zip(point.bounds, point.sources[:-1], strict=True):
-                cells.setdefault(bound, []).extend((group.place + source.column, source.weight) for source in sources)
-            total += [(group.place + source.column, source.weight) for source in point.sources[-1]]
+                cells.setdefault(bound, []).extend((group.index(source.column), source.weight) for source in sources)
+            total += [(group.index(source.column), source.weight) for source in point.sources[-1]]
         line.bounds = tuple(sorted(cells, key=float))
         for bound in line.bounds:
             self._put(cells[bound], SUM)
@@ -228,13 +243,13 @@ class Table:
 
     def values(self, numbers: list[int]) -> list[Number]:
         """The values of all lines, from the numbers of all members."""
-        reduced: list[Number] = []
-        for group in self._groups:
-            reduced += group.reduced(numbers)
-        reduced += self._constants
-        values: list[Number] = list(self._take(reduced)[:-2]) if self._first else []
+        found: list[Number] = list(numbers)
+        for group in self._reduced:
+            found += group.reduced(numbers)
+        found += self._constants
+        values: list[Number] = list(self._take(found)[:-2]) if self._first else []
         for position, index, mode in self._combined:
-            values[position] = _REDUCE[mode]([reduced[at] * weight for at, weight in index])
+            values[position] = _REDUCE[mode]([found[at] * weight for at, weight in index])
         for position, count in self._histograms:
             end = position + count
             values[position:end] = accumulate(values[position:end])

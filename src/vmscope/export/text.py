@@ -67,8 +67,8 @@ def _format(kind: str, given: dict[str, str]) -> Format | None:
 # -- lines
 
 
-def template(table: Table, form: Format) -> str:
-    """The answer with `%s` where a value stands."""
+def template(table: Table, form: Format) -> bytes:
+    """The answer with `%d` where a whole number stands, and `%a` where another may."""
     parts: list[str] = []
     rows = [_escaped_percent(_labels(row)) for row in table.rows]
     own: dict[Labels, str] = {(): ""}
@@ -85,22 +85,35 @@ def template(table: Table, form: Format) -> str:
             write(parts, names, labels, line)
             if has_created:
                 parts.append(f"{names.head('_created', labels)} {line.created!r}\n")
-    return "".join(parts)
+    return "".join(parts).encode()
 
 
-def fill(template: str, table: Table, values: Iterable[int | float]) -> str:
+def fill(template: bytes, table: Table, values: Iterable[int | float]) -> bytes:
     """The answer, with the values of all lines."""
     if table.doubles:
         return template % tuple(map(_spelled, values))
     return template % tuple(values)
 
 
-def _spelled(value: float) -> float | str:
-    return value if math.isfinite(value) else _number(value)
+class _Word:
+    """What stands for a value that is not a number, or infinite."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
 
 
-def _number(value: float) -> str:
-    return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+_NAN, _INFINITE, _NEGATIVE = _Word("NaN"), _Word("+Inf"), _Word("-Inf")
+
+
+def _spelled(value: float) -> float | _Word:
+    if math.isfinite(value):
+        return value
+    return _NAN if math.isnan(value) else _INFINITE if value > 0 else _NEGATIVE
 
 
 def single(family: Family, samples: Sequence[tuple[Labels, int | float]], form: Format) -> str:
@@ -159,26 +172,26 @@ def _escaped_percent(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _plain(parts: list[str], names: _Names, labels: str, line: Line) -> None:
-    parts.append(f"{names.head('', labels)} %s\n")
+def _plain(parts: list[str], names: _Names, labels: str, line: Line, suffix: str = "") -> None:
+    parts.append(f"{names.head(suffix, labels)} {'%a' if line.double else '%d'}\n")
 
 
 def _counter(parts: list[str], names: _Names, labels: str, line: Line) -> None:
-    parts.append(f"{names.head('_total', labels)} %s\n")
+    _plain(parts, names, labels, line, "_total")
 
 
 def _info(parts: list[str], names: _Names, labels: str, line: Line) -> None:
-    parts.append(f"{names.head('_info', labels)} %s\n")
+    _plain(parts, names, labels, line, "_info")
 
 
 def _summary(parts: list[str], names: _Names, labels: str, line: Line) -> None:
-    parts.append(f"{names.head('_count', labels)} %s\n{names.head('_sum', labels)} %s\n")
+    parts.append(f"{names.head('_count', labels)} %d\n{names.head('_sum', labels)} %a\n")
 
 
 def _histogram(parts: list[str], names: _Names, labels: str, line: Line) -> None:
     for bound in line.bounds:
         head = names.head("_bucket", f'{labels},le="{bound}"')
-        parts.append(f"{head} %s\n")
+        parts.append(f"{head} %d\n")
     _summary(parts, names, labels, line)
 
 
