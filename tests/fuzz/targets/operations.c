@@ -62,7 +62,8 @@ vmscope_give_up(Listener *Py_UNUSED(self), Connection *Py_UNUSED(connection))
 }
 
 Py_ssize_t
-vmscope_append(Listener *Py_UNUSED(self), Connection *Py_UNUSED(connection), const char *Py_UNUSED(bytes), size_t length)
+vmscope_append(Listener *Py_UNUSED(self), Connection *Py_UNUSED(connection), const char *Py_UNUSED(bytes),
+               size_t length)
 {
     return (Py_ssize_t)length;
 }
