@@ -38,15 +38,11 @@ jni_enter(Environment *environment, int slot, int needs)
     return unattached ? ERROR_UNATTACHED : ERROR_NONE;
 }
 
-int32_t
-jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds)
+/* With the GIL, and after the checks. */
+static long
+call_method(Environment *environment, int slot, int count, const Value *arguments, const char *kinds)
 {
-    int error = jni_enter(environment, slot, THREAD);
-    if (error != ERROR_NONE) {
-        return error;
-    }
     long status = ERROR_INTERNAL;
-    JNI_WITH_GIL
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* the program's, where this came in the middle of its raising */
     jni_tidy();
@@ -64,6 +60,21 @@ jni_forward(Environment *environment, int slot, int count, const Value *argument
     }
     Py_XDECREF(tuple);
     PyErr_Restore(type, value, trace);
+    return status;
+}
+
+int32_t
+jni_forward(Environment *environment, int slot, int count, const Value *arguments, const char *kinds)
+{
+    long status = jni_enter(environment, slot, THREAD);
+    if (status != ERROR_NONE) {
+        return (int32_t)status; /* without the GIL: when the interpreter has ended there is none */
+    }
+    JNI_WITH_GIL
+    status = jni_enter(environment, slot, THREAD); /* again: other threads ran until this one had the GIL */
+    if (status == ERROR_NONE) {
+        status = call_method(environment, slot, count, arguments, kinds);
+    }
     JNI_WITHOUT_GIL
     return (int32_t)status;
 }

@@ -54,7 +54,6 @@ class Call:
         self._of_module = classes.OF_MODULE.get(row.method)
 
     def __call__(self, environment: Environment, arguments: Arguments) -> None:
-        entry_checks.enter(environment, self.row)
         length = 0 if self._length_at is None else int(arguments[self._length_at])
         given: dict[str, object] = {}
         for place, parameter, validate in self._steps:
