@@ -661,16 +661,12 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, objec
     """What is asked of the registry, in place of it."""
     asked: list[tuple[str, dict[str, object]]] = []
 
-    def invoke(name: str, out: commands.Output, **values: object) -> None:
+    def invoke(name: str, out: commands.Output, **values: object) -> Iterator[None]:
         asked.append((name, values))
         out.write("text\n")
-
-    def steps_of(name: str, out: commands.Output, **values: object) -> Iterator[None]:
-        invoke(name, out, **values)
         yield
 
     monkeypatch.setattr("vmscope.commands.registry.invoke", invoke)
-    monkeypatch.setattr("vmscope.commands.registry.steps_of", steps_of)
     return asked
 
 

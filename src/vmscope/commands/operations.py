@@ -57,23 +57,23 @@ def jcmd(reply: Reply, *words: str) -> Iterator[None]:
     return registry.steps(" ".join(word for word in words if word), reply)
 
 
-def thread_dump(reply: Reply, letters: str = "", *_: str) -> None:
+def thread_dump(reply: Reply, letters: str = "", *_: str) -> Iterator[None]:
     """jstack's: `-e -l`, or `-el`."""
-    registry.invoke("Thread.print", reply, l="l" in letters, e="e" in letters)
+    return registry.invoke("Thread.print", reply, l="l" in letters, e="e" in letters)
 
 
-def inspect_heap(reply: Reply, what: str = "", path: str = "", *_: str) -> None:
+def inspect_heap(reply: Reply, what: str = "", path: str = "", *_: str) -> Iterator[None]:
     """jmap -histo's: live objects or all; into a file where one is named."""
     everything = _whole_heap("inspectheap", what)
     if not path:
-        registry.invoke("GC.class_histogram", reply, all=everything)
+        yield from registry.invoke("GC.class_histogram", reply, all=everything)
         return
     from vmscope.commands import heap_dump
 
     if os.path.lexists(path):
         raise CommandError(f"Unable to create {path}: File exists")
     text = io.StringIO()
-    registry.invoke("GC.class_histogram", text, all=everything)
+    yield from registry.invoke("GC.class_histogram", text, all=everything)
     try:
         draft = heap_dump.Draft(path)
         try:
@@ -96,7 +96,7 @@ def dump_heap(reply: Reply, path: str = "", what: str = "", level: str = "", *_:
         if not (level.isascii() and level.isdigit() and 1 <= int(level[:9]) <= 9):
             raise CommandError(f"Compression level out of range (1-9): {level}")
         values["gz"] = int(level)
-    return registry.steps_of("GC.heap_dump", reply, **values)
+    return registry.invoke("GC.heap_dump", reply, **values)
 
 
 def _whole_heap(operation: str, what: str) -> bool:
@@ -128,8 +128,8 @@ def load(reply: Reply, name: str = "", absolute: str = "", options: str = "", *_
         reply.write(f"return code: {agent_load.load(name, options, kind)}\n")
 
 
-def properties(reply: Reply, *_: str) -> None:
-    registry.invoke("VM.system_properties", reply)
+def properties(reply: Reply, *_: str) -> Iterator[None]:
+    return registry.invoke("VM.system_properties", reply)
 
 
 def agent_properties(reply: Reply, *_: str) -> None:
@@ -141,8 +141,8 @@ def agent_properties(reply: Reply, *_: str) -> None:
     reply.write(stored({"sun.java.command": program(), "sun.jvm.args": arguments, "sun.jvm.flags": ""}))
 
 
-def data_dump(reply: Reply, *_: str) -> None:
-    registry.invoke("JVMTI.data_dump", reply)
+def data_dump(reply: Reply, *_: str) -> Iterator[None]:
+    return registry.invoke("JVMTI.data_dump", reply)
 
 
 OPERATIONS: dict[str, Callable[..., Iterator[None] | None]] = {

@@ -156,7 +156,7 @@ def execute(text: str, out: Output) -> None:
 
 
 def steps(text: str, out: Output) -> Iterator[None]:
-    """The same, from one step of a command to the next."""
+    """The same, step by step."""
     for line in text.split("\n"):
         line = line.strip(" ")
         if line == "stop":
@@ -169,14 +169,8 @@ def steps(text: str, out: Output) -> Iterator[None]:
             yield from _run(command, parse(arguments, command.arguments), out)
 
 
-def invoke(name: str, out: Output, **values: Value) -> None:
-    """Runs a command with these values by keyword, and the defaults of the others. Raises as `execute` does."""
-    for _ in steps_of(name, out, **values):
-        pass
-
-
-def steps_of(name: str, out: Output, **values: Value) -> Iterator[None]:
-    """The same, from one step of the command to the next."""
+def invoke(name: str, out: Output, **values: Value) -> Iterator[None]:
+    """A command with these values by keyword, and the defaults of the others, step by step. Raises as `execute` does."""
     command = _known(name)
     defaults = {each.keyword: each.default_value() for each in command.arguments}
     yield from _run(command, {**defaults, **values}, out)
