@@ -81,11 +81,12 @@ def say(
     error: BaseException | None = None,
     name: str = ROOT,
     each: bool = False,
+    depth: int = 1,
 ) -> None:
     """Logs a record where the program has loaded logging; where it has not, nobody could have asked to see it.
 
     `error` is what was raised. Records that say the same are of one kind, whatever was raised; with `each` all are
-    logged. To be called by what the rooms have for it, which is passed over where the record says where it comes from.
+    logged. The record names the place of the call; with a `depth` of 2, of the call of the function that calls this.
     """
     if shown:
         __import__("logging")
@@ -110,7 +111,7 @@ def say(
     if untold:
         message += f" ({untold} more like this were not logged)"
     info = None if error is None else (type(error), error, error.__traceback__)
-    file, line, function, _ = logger.findCaller(stacklevel=3)
+    file, line, function, _ = logger.findCaller(stacklevel=1 + depth)
     record = logger.makeRecord(name, number, file, line, message, safe, info, function)
     if error is not None and not _is_plain(error):
         record.exc_text = _trace(error)

@@ -592,7 +592,7 @@ class VirtualMachine:
                 from vmscope import log
             except ImportError:  # out of reach, as after chroot
                 return
-            log.say(level, message, *arguments)
+            log.say(level, message, *arguments, depth=2)
 
 
 def _is_calling(frame: FrameType) -> bool:

@@ -93,6 +93,18 @@ def test_a_record_is_one_printable_line(written: io.StringIO) -> None:
     assert len(written.getvalue().splitlines()[-1]) < 1100
 
 
+def test_a_record_names_the_place_of_its_call(caplog: pytest.LogCaptureFixture) -> None:
+    def wrapper() -> None:
+        log.say("warning", "within", depth=2)
+
+    log.say("warning", "here")
+    wrapper()
+    agent_errors.report("x", "thread", "raised", error=ValueError())
+    assert [(each.funcName, each.getMessage()) for each in caplog.records] == [
+        ("test_a_record_names_the_place_of_its_call", message) for message in ("here", "within", "agent x: raised")
+    ]
+
+
 def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
     try:
         raise error from cause

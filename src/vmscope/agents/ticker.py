@@ -101,8 +101,7 @@ class Ticker:
                     return  # it has ended meanwhile
                 failures += 1
                 end = ", which ends it" if failures == FAILURES else ""
-                agent_errors.count(self._env.agent, "thread")
-                agent_errors.error("agent %s: a look failed%s", self._name, end, error=error)
+                agent_errors.report(self._env.agent, "thread", "a look failed%s", end, error=error)
 
     def _end(self) -> bool:
         """Whether there was one. It is waited for, until the system has no such thread any more."""

@@ -170,7 +170,7 @@ def steps(text: str, out: Output) -> Iterator[None]:
 
 
 def invoke(name: str, out: Output, **values: Value) -> Iterator[None]:
-    """A command with these values by keyword, and the defaults of the others, step by step. Raises as `execute` does."""
+    """A command with these values by keyword, else their defaults, step by step. Raises as `execute` does."""
     command = _known(name)
     defaults = {each.keyword: each.default_value() for each in command.arguments}
     yield from _run(command, {**defaults, **values}, out)
@@ -228,6 +228,6 @@ def report(message: str, *arguments: object, error: BaseException) -> None:
     if "logging" in sys.modules:
         with foreign_thread.HiddenThread():
             try:
-                log.say("error", message, *arguments, error=error, name=log.COMMANDS)
+                log.say("error", message, *arguments, error=error, name=log.COMMANDS, depth=2)
             except BaseException:  # a handler of the program's, which has its own ways of being told
                 pass

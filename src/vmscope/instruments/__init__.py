@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from vmscope import log
 from vmscope.errors import InstrumentError, VMScopeError
 
 TYPE_CHECKING = False
@@ -69,7 +70,7 @@ def resume() -> None:
         try:
             _switch_on(key)
         except VMScopeError as error:  # the program has taken what it needs
-            report(f"the instrument {key[0]} stays off: {error}")
+            log.say("debug", "the instrument %s stays off: %s", key[0], error, error=error)
         _resting.discard(key)
 
 
@@ -111,7 +112,7 @@ def _attach(name: str, module: str) -> Undo:
         try:
             undo[0] = _code(name).attach(imported)
         except VMScopeError as error:  # the program did not call us: it only imported something
-            report(f"the instrument {name} stays off: {error}")
+            log.say("debug", "the instrument %s stays off: %s", name, error, error=error)
 
     _imports.when_imported(module, later)
     return lambda: undo[0]()
@@ -120,11 +121,3 @@ def _attach(name: str, module: str) -> Undo:
 def _code(name: str) -> ModuleType:
     module: ModuleType = __import__(f"vmscope.instruments.{name}", fromlist=["attach"])
     return module
-
-
-def report(message: str) -> None:
-    """Logs it, with the error at hand."""
-    if "logging" in sys.modules:
-        from vmscope import log
-
-        log.say("debug", "%s", message, error=sys.exception())

@@ -7,14 +7,14 @@ runs it too late, and counts the loop's tasks. Nothing is added to a task or to 
 from __future__ import annotations
 
 import os
+import sys
 from _thread import RLock, get_ident
 from contextvars import Context
 from functools import wraps
 from time import monotonic_ns
 
-from vmscope import native
+from vmscope import log, native
 from vmscope.counters.kinds import EVENTS, NONE, TICKS
-from vmscope.instruments import report
 from vmscope.instruments._table import Patches, Table
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ class Monitor:
             self._loops.show(max(0, now - self._due))
             self._handle = self._set_timer()
         except Exception:  # of a loop that somebody else has written; the program's are not run here
-            report("asyncio: a loop is no longer watched")
+            log.say("debug", "asyncio: a loop is no longer watched", error=sys.exception())
 
     def stop(self) -> None:
         self._handle.cancel()
@@ -155,7 +155,7 @@ class Loops:
                     if loop.is_running():
                         loop.call_soon_threadsafe(self._runs, loop, context=Context())
                 except Exception:  # it is just being made, or has ended in between
-                    report("asyncio: a loop cannot be watched")
+                    log.say("debug", "asyncio: a loop cannot be watched", error=sys.exception())
 
     def _runs(self, loop: AbstractEventLoop | None) -> None:
         """This thread runs `loop`, or none."""
@@ -171,7 +171,7 @@ class Loops:
                 self._monitors[thread] = Monitor(self, loop)
                 self._watch_other(type(loop))
         except Exception:
-            report("asyncio: a loop cannot be watched")
+            log.say("debug", "asyncio: a loop cannot be watched", error=sys.exception())
         self._running.set(len(self._monitors))
         self._tasks.set(sum(monitor.tasks for monitor in [*self._monitors.values()]))
 

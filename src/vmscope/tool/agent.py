@@ -57,8 +57,7 @@ class AgentVM:
             try:
                 callback()
             except BaseException as error:
-                agent_errors.count(self.agent, "at_unload")
-                agent_errors.error("agent %s: what it wanted called at its end raised", self.agent, error=error)
+                agent_errors.report(self.agent, "at_unload", "what it wanted called at its end raised", error=error)
         environments, self._environments = self._environments, []
         for environment in environments:
             if not environment.disposed:
@@ -123,8 +122,8 @@ class Agent:
             try:
                 function(self.vm)
             except BaseException as error:
-                agent_errors.count(self.name, "agent_on_unload")
-                agent_errors.error("agent %s: agent_on_unload%s raised", self.name, self._suffix, error=error)
+                function_name = f"agent_on_unload{self._suffix}"
+                agent_errors.report(self.name, "agent_on_unload", "%s raised", function_name, error=error)
 
     def __repr__(self) -> str:
         return f"<Agent {self.name}{'=' if self.options else ''}{self.options}{', linked' if self.linked else ''}>"

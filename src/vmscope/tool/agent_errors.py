@@ -1,4 +1,4 @@
-"""What agents do wrong: into the log, and into counters, which tell of it where nobody reads a log."""
+"""What agents do wrong: each error is logged, and counted for those who do not read the log."""
 
 from __future__ import annotations
 
@@ -16,18 +16,10 @@ _LONGEST = 100  # characters of an agent's name
 _counted: set[tuple[str, str]] = set()
 
 
-def error(message: str, *arguments: object, error: BaseException | None = None) -> None:
-    """Logs what went wrong; `error` is what was raised."""
-    log.say("error", message, *arguments, error=error, name=log.TOOL)
-
-
-def misuse(text: str) -> None:
-    """Logs what -Xcheck:jni has found, each time: whoever asked for it wants all of it."""
-    log.say("error", "%s", text, name=log.TOOL, each=True)
-
-
-def warning(message: str, *arguments: object) -> None:
-    log.say("warning", message, *arguments, name=log.TOOL)
+def report(agent: str, place: str, message: str, *arguments: object, error: BaseException) -> None:
+    """Counts what was raised, by agent and place, and logs it: `message` follows the agent's name."""
+    count(agent, place)
+    log.say("error", f"agent %s: {message}", agent or UNNAMED, *arguments, error=error, name=log.TOOL, depth=2)
 
 
 def count(agent: str, place: str, name: str = ERRORS) -> None:

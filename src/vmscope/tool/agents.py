@@ -140,7 +140,7 @@ def _load_each(vm: Host, named: Iterable[str], function: str) -> list[AgentError
             agent_of(vm, option).call(function)
         except AgentError as error:
             agent_errors.count(error.agent, function)
-            agent_errors.error("%s", error)
+            log.say("error", "%s", error, name=log.TOOL)
             failed.append(error)
     return failed
 

@@ -120,12 +120,10 @@ class Base:
         if over:
             self.host.changed()
         try:
-            agent_errors.count(self.agent, event.name)
             if over:
                 agent_errors.count(self.agent, event.name, agent_errors.DISABLED)
             times = f", {FAILURES} times in a row: the event is now disabled for it" if over else ""
-            message = f"agent %s: its callback for %s raised{times}"
-            agent_errors.error(message, self.agent or agent_errors.UNNAMED, event.name, error=error)
+            agent_errors.report(self.agent, event.name, f"its callback for %s raised{times}", event.name, error=error)
         except BaseException as wrong:  # the program's own logging may fail, or be in the middle of its import
             if isinstance(wrong, KeyboardInterrupt) or handler_exceptions.from_handler(wrong):
                 raise

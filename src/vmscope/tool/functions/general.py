@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from vmscope import log
 from vmscope.tool import agent_errors
 from vmscope.tool.functions.base import Base
 from vmscope.tool.functions.entry_checks import function
@@ -134,7 +135,7 @@ the interface have taken all ids of sys.monitoring, where it needs one.
         if not names:
             return NotAvailable(message)
         message = f"{message}; held by {', '.join(names)}"
-        agent_errors.warning("agent %s: %s", self.agent or agent_errors.UNNAMED, message)
+        log.say("warning", "agent %s: %s", self.agent or agent_errors.UNNAMED, message, name=log.TOOL)
         hint = "the holder has to relinquish it, or to dispose of its environment" if agents else "stop that tool first"
         return NotAvailable(message, hint=hint)
 

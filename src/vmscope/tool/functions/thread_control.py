@@ -92,10 +92,7 @@ raises is logged.
         except SystemExit:
             return
         except BaseException as error:
-            agent_errors.count(self.agent, "thread")
-            agent_errors.error(
-                "agent %s: its thread %s raised", self.agent or agent_errors.UNNAMED, thread.name, error=error
-            )
+            agent_errors.report(self.agent, "thread", "its thread %s raised", thread.name, error=error)
         finally:
             self.host.post(Event.THREAD_END, thread)
             _forget_dummy(thread)

@@ -6,7 +6,7 @@ from _thread import get_ident
 from contextlib import contextmanager
 from itertools import count
 
-from vmscope import native
+from vmscope import log, native
 from vmscope.errors import AgentError
 from vmscope.tool import agent_errors
 from vmscope.tool.jni import jthreads
@@ -135,8 +135,7 @@ class NativeAgentBridge:
         except BaseException as error:
             if self.from_signal(error):
                 raise
-            agent_errors.count(environment.agent, "native")
-            agent_errors.error("agent %s: slot %d failed", environment.agent or agent_errors.UNNAMED, slot, error=error)
+            agent_errors.report(environment.agent, "native", "slot %d failed", slot, error=error)
             return INTERNAL
         return 0
 
@@ -179,8 +178,7 @@ class NativeAgentBridge:
             place = "Agent_OnLoad" if self.host.phase == Phase.ONLOAD else "Agent_OnAttach"
         else:
             place = PLACES.get(event) or (Event(event).name if event in KINDS else f"event {event}")
-        agent_errors.count(agent, place)
-        agent_errors.error("agent %s: %s left an exception pending", agent or agent_errors.UNNAMED, place, error=error)
+        agent_errors.report(agent, place, "%s left an exception pending", place, error=error)
 
     def post_exhausted(self, error: MemoryError) -> None:
         """A function of JNI's has found no memory. Of what the program's code raised in it that has been told."""
@@ -191,8 +189,8 @@ class NativeAgentBridge:
             exceptions.post_exhausted(self.host, exceptions.HEAP, error)
 
     def report(self, text: str) -> None:
-        """Something that an agent did wrong."""
-        agent_errors.misuse(text)
+        """Logs a finding of -Xcheck:jni, each time: who asked for the checks reads them all."""
+        log.say("error", "%s", text, name=log.TOOL, each=True)
 
     def encoded(self, text: str) -> bytes:
         """As agents get it."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from vmscope import native
-from vmscope.tool import agent_errors
+from vmscope import log, native
 from vmscope.tool.model import threads
 from vmscope.tool.model.frames import OWN
 from vmscope.tool.spec.events import Event, bit
@@ -41,7 +40,7 @@ class Allocations:
             self._set, self._told = now, False
         elif not self._told:
             self._told = True
-            agent_errors.error("allocation events cannot be sent: %s traces them", holder())
+            log.say("error", "allocation events cannot be sent: %s traces them", holder(), name=log.TOOL)
 
     def told(self, thing: object, size: int, reason: int, state: int) -> None:
         """A new object is whole. The thread that made it need not be the calling one."""

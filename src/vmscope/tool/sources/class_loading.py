@@ -11,8 +11,8 @@ import builtins
 import sys
 from types import CodeType
 
+from vmscope import log
 from vmscope.native import After
-from vmscope.tool import agent_errors
 from vmscope.tool.model import class_files, threads
 from vmscope.tool.spec.errors import ToolError
 from vmscope.tool.spec.events import Event, bit
@@ -86,5 +86,5 @@ class Loading:
         try:
             return class_files.read(made)
         except ToolError as error:
-            agent_errors.error("what the hooks made of %s is not loaded: %s", name, error)
+            log.say("error", "what the hooks made of %s is not loaded: %s", name, error, name=log.TOOL)
             return None

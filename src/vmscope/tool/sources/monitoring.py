@@ -14,8 +14,8 @@ from __future__ import annotations
 import sys
 from types import CodeType, FunctionType
 
+from vmscope import log
 from vmscope.native import EventDispatcher, HandlerChain
-from vmscope.tool import agent_errors
 from vmscope.tool.functions.breakpoints import prologue
 from vmscope.tool.functions.extensions import Extension
 from vmscope.tool.model import threads
@@ -199,9 +199,8 @@ class Monitoring:
         if not self._told:
             self._told = True
             holders = ", ".join(f"{number} {monitoring.get_tool(number)!r}" for number in sorted(IDS))
-            agent_errors.error(
-                "events of running code cannot be sent: all tool ids of sys.monitoring are taken: %s", holders
-            )
+            message = "events of running code cannot be sent: all tool ids of sys.monitoring are taken: %s"
+            log.say("error", message, holders, name=log.TOOL)
         return False
 
     def _release(self) -> None:
