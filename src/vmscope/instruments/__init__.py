@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 
-from vmscope import log
 from vmscope.errors import InstrumentError, VMScopeError
 
 TYPE_CHECKING = False
@@ -70,7 +69,7 @@ def resume() -> None:
         try:
             _switch_on(key)
         except VMScopeError as error:  # the program has taken what it needs
-            log.say("debug", "the instrument %s stays off: %s", key[0], error, error=error)
+            _stays_off(key[0], error)
         _resting.discard(key)
 
 
@@ -112,7 +111,7 @@ def _attach(name: str, module: str) -> Undo:
         try:
             undo[0] = _code(name).attach(imported)
         except VMScopeError as error:  # the program did not call us: it only imported something
-            log.say("debug", "the instrument %s stays off: %s", name, error, error=error)
+            _stays_off(name, error)
 
     _imports.when_imported(module, later)
     return lambda: undo[0]()
@@ -121,3 +120,9 @@ def _attach(name: str, module: str) -> Undo:
 def _code(name: str) -> ModuleType:
     module: ModuleType = __import__(f"vmscope.instruments.{name}", fromlist=["attach"])
     return module
+
+
+def _stays_off(name: str, error: VMScopeError) -> None:
+    from vmscope import log  # not before: an instrument that waits imports nothing
+
+    log.say("debug", "the instrument %s stays off: %s", name, error, error=error, depth=2)

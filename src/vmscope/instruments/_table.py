@@ -1,4 +1,4 @@
-"""An instrument's counters, made from its rows, and what it replaces.
+"""An instrument's counters, made from its rows.
 
 A row is as those of the catalogue: (name, kind, units, feed, since, source, meaning). A name with `{label="..."}`
 stands for one counter for each value of the label. The feeds are two:
@@ -16,7 +16,6 @@ from vmscope.native import Tally
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from vmscope.counters.kinds import Counter, Gauge, Histogram
 
@@ -55,26 +54,3 @@ def tally(name: str, label: str, limit: int = 64) -> Tally:
             return other
 
     return Tally(total, other, make, limit)
-
-
-class Patches:
-    """Attributes of the program's classes and modules, replaced until `undo()`."""
-
-    def __init__(self) -> None:
-        self._made: list[tuple[Any, str, Any, Any]] = []
-
-    def replace(self, owner: Any, name: str, replacement: Any) -> None:
-        self._made.append((owner, name, vars(owner).get(name), replacement))
-        setattr(owner, name, replacement)
-
-    def undo(self) -> bool:
-        """Puts back what was there. Where somebody has replaced one of them since, all stay: False."""
-        if any(vars(owner).get(name) is not replacement for owner, name, _, replacement in self._made):
-            return False
-        while self._made:
-            owner, name, original, _ = self._made.pop()
-            if original is None:  # its class inherits it
-                delattr(owner, name)
-            else:
-                setattr(owner, name, original)
-        return True

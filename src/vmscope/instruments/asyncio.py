@@ -15,7 +15,8 @@ from time import monotonic_ns
 
 from vmscope import log, native
 from vmscope.counters.kinds import EVENTS, NONE, TICKS
-from vmscope.instruments._table import Patches, Table
+from vmscope.instruments._table import Table
+from vmscope.patches import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Loops:
 
     def leave(self) -> bool:
         """Undoes `watch`, but where somebody has replaced what it put in; each loop's timer comes once more."""
-        if not self._patches.undo():
+        if not self._patches.undo_all():
             return False
         self._other.clear()
         self._monitors = {}

@@ -8,7 +8,8 @@ from functools import partial, wraps
 from weakref import ref
 
 from vmscope.counters.kinds import EVENTS, NONE
-from vmscope.instruments._table import Patches, Table
+from vmscope.instruments._table import Table
+from vmscope.patches import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Pools:
         patches = Patches()
         patches.replace(kind, "submit", watched_submit)
         patches.replace(kind, "shutdown", watched_shutdown)
-        return patches.undo
+        return patches.undo_all
 
     def _submitted(self, executor: Executor) -> Pool:
         with self._lock:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import wraps
 
 from vmscope.instruments._http import ROWS as ROWS
-from vmscope.instruments._table import Patches
 from vmscope.instruments.wsgi import Middleware
+from vmscope.patches import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,4 +27,4 @@ def attach(base: ModuleType) -> Undo:
 
     patches = Patches()
     patches.replace(base.Worker, "load_wsgi", watched)
-    return patches.undo
+    return patches.undo_all

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import wraps
 
 from vmscope.instruments._http import ROWS as ROWS
-from vmscope.instruments._table import Patches
 from vmscope.instruments.asgi import Middleware
+from vmscope.patches import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,4 +26,4 @@ def attach(config: ModuleType) -> Undo:
 
     patches = Patches()
     patches.replace(config.Config, "load", watched)
-    return patches.undo
+    return patches.undo_all

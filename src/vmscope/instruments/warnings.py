@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from vmscope.counters.kinds import EVENTS
-from vmscope.instruments._table import Patches, tally
+from vmscope.instruments._table import tally
+from vmscope.patches import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,4 +36,4 @@ def attach(_: ModuleType) -> Undo:
 
     patches = Patches()
     patches.replace(warnings, "_showwarnmsg", _showwarnmsg)
-    return patches.undo
+    return patches.undo_all

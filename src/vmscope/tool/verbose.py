@@ -8,6 +8,7 @@ import sys
 from enum import IntEnum
 
 from vmscope import terminal
+from vmscope.patches import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class _Announcer:
 
 _announcer = _Announcer()
 _create_dynamic: Callable[..., ModuleType] = _imp.create_dynamic
+_patches = Patches()
 
 
 def _announce(spec: ModuleSpec, file: object = None) -> ModuleType:
@@ -59,4 +61,6 @@ def set_flag(flag: VerboseFlag, value: bool) -> None:
         if value:
             sys.meta_path.insert(0, _announcer)
     elif flag == VerboseFlag.JNI:
-        _imp.create_dynamic = _announce if value else _create_dynamic
+        _patches.undo()
+        if value:
+            _patches.replace(_imp, "create_dynamic", _announce)

@@ -13,14 +13,13 @@ from types import CodeType
 
 from vmscope import log
 from vmscope.native import After
+from vmscope.patches import Patches
 from vmscope.tool.model import class_files, threads
 from vmscope.tool.spec.errors import ToolError
 from vmscope.tool.spec.events import Event, bit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from vmscope.tool.host import Host
 
 HOOK = bit(Event.CLASS_FILE_LOAD_HOOK)
@@ -38,35 +37,22 @@ class Loading:
 
     def __init__(self) -> None:
         self._host: Host | None = None
-        self._put: list[tuple[Any, str, object, After]] = []  # where, name, theirs, ours
+        self._loaders, self._classes = Patches(), Patches()
 
     def update(self, host: Host) -> None:
         wanted = host.wanted()
         self._host = host
-        replaced = {name for _, name, _, _ in self._put}
-        if not wanted & HOOK and "get_code" in replaced:
-            self._restore("get_code")
-        elif wanted & HOOK and "get_code" not in replaced:
+        if not wanted & HOOK:
+            self._loaders.undo()
+        elif not self._loaders:
             for module, name in LOADERS:
                 loader = getattr(sys.modules.get(module), name, None)
                 if loader is not None:
-                    self._replace(loader, "get_code", self.loaded)
-        if not wanted & CLASSES and "__build_class__" in replaced:
-            self._restore("__build_class__")
-        elif wanted & CLASSES and "__build_class__" not in replaced:
-            self._replace(builtins, "__build_class__", self.built)
-
-    def _replace(self, where: Any, name: str, then: Any) -> None:
-        theirs = vars(where)[name]
-        ours = After(theirs, then)
-        self._put.append((where, name, theirs, ours))
-        setattr(where, name, ours)
-
-    def _restore(self, name: str) -> None:
-        for where, known, theirs, ours in self._put:
-            if known == name and vars(where).get(name) is ours:
-                setattr(where, name, theirs)
-        self._put = [each for each in self._put if each[1] != name]
+                    self._loaders.replace(loader, "get_code", After(vars(loader)["get_code"], self.loaded))
+        if not wanted & CLASSES:
+            self._classes.undo()
+        elif not self._classes:
+            self._classes.replace(builtins, "__build_class__", After(builtins.__build_class__, self.built))
 
     def built(self, klass: object, *_: object) -> None:
         """A `class` statement has made this."""

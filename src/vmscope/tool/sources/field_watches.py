@@ -11,6 +11,7 @@ import _thread
 import sys
 
 from vmscope.native import After
+from vmscope.patches import Patches
 from vmscope.tool.functions.base import Base
 from vmscope.tool.functions.entry_checks import function
 from vmscope.tool.functions.fields import declaring
@@ -37,35 +38,25 @@ class Watches:
         self.fields: dict[Event, dict[type, frozenset[str]]] = {event: {} for event in METHODS}
         self.holders: dict[Event, object] = {}  # the environment that set a watch last: one at a time may
         self._host: Host | None = None
-        self._put: dict[tuple[Event, type], tuple[After, bool]] = {}  # ours, and whether the class had its own
+        self._patches: dict[tuple[Event, type], Patches] = {}
 
     def update(self, host: Host) -> None:
         self._host = host
         wanted = host.wanted()
         for event, watched in self.fields.items():
             on = watched if wanted & bit(event) else {}
-            for klass in [klass for known, klass in self._put if known == event and klass not in on]:
-                self._restore(event, klass)
+            for klass in [klass for known, klass in self._patches if known == event and klass not in on]:
+                self._patches.pop((event, klass)).undo()
             for klass in on:
-                if (event, klass) not in self._put:
+                if (event, klass) not in self._patches:
                     self._replace(event, klass)
 
     def _replace(self, event: Event, klass: type) -> None:
         name = METHODS[event]
         theirs = next(vars(base)[name] for base in klass.__mro__ if name in vars(base))
         first: Callable[..., None] = self.accessed(klass) if event == Event.FIELD_ACCESS else self.modified(klass)
-        ours = After(theirs, None, first)
-        self._put[event, klass] = ours, name in vars(klass)
-        type.__setattr__(klass, name, ours)
-
-    def _restore(self, event: Event, klass: type) -> None:
-        name = METHODS[event]
-        ours, own = self._put.pop((event, klass))
-        if vars(klass).get(name) is ours:
-            if own:
-                type.__setattr__(klass, name, ours.__wrapped__)
-            else:
-                type.__delattr__(klass, name)
+        patches = self._patches[event, klass] = Patches()
+        patches.replace(klass, name, After(theirs, None, first))
 
     def accessed(self, klass: type) -> Callable[..., None]:
         def accessed(instance: object, name: str) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from types import ModuleType
 from weakref import WeakSet
 
+from vmscope.patches import Patches
 from vmscope.tool.model import threads
 from vmscope.tool.model.frames import code_of, is_own
 from vmscope.tool.spec.events import Event, bit
@@ -40,7 +41,7 @@ class Births:
 
     def __init__(self) -> None:
         self._host: Host | None = None
-        self._replaced: list[tuple[Any, str, object, object]] = []  # where, name, theirs, ours
+        self._patches = Patches()
         self._ended: WeakSet[Thread] = WeakSet()  # told already
 
     def update(self, host: Host) -> None:
@@ -53,10 +54,7 @@ class Births:
                     thread.endings.add(self.gone)
         elif not wanted and self._host is not None:
             self._host = None
-            for where, name, theirs, ours in self._replaced:
-                if vars(where).get(name) is ours:
-                    setattr(where, name, theirs)
-            self._replaced.clear()
+            self._patches.undo()
             self._ended.clear()
 
     def _replace(self) -> None:
@@ -66,14 +64,10 @@ class Births:
             for name in names:
                 theirs = None if module is None else vars(module).get(name)
                 if callable(theirs):
-                    self._put(module, name, ours.setdefault(id(theirs), partial(self.start, theirs)))
+                    self._patches.replace(module, name, ours.setdefault(id(theirs), partial(self.start, theirs)))
         threading: Any = sys.modules.get("threading")
         if threading is not None:
-            self._put(threading.Thread, "_delete", self._deleting(threading.Thread._delete))
-
-    def _put(self, where: Any, name: str, ours: object) -> None:
-        self._replaced.append((where, name, vars(where)[name], ours))
-        setattr(where, name, ours)
+            self._patches.replace(threading.Thread, "_delete", self._deleting(threading.Thread._delete))
 
     def start(self, theirs: Start, /, *arguments: Any, **named: Any) -> object:
         """Any of CPython's functions, with the function that the thread runs in a wrapper."""
