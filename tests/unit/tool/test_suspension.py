@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import threading
@@ -30,6 +31,7 @@ from vmscope.tool.spec.errors import (
     ThreadNotSuspended,
     ThreadSuspended,
 )
+from vmscope.tool.spec.events import Event
 
 monitoring: Any = getattr(sys, "monitoring", None)
 pytestmark = pytest.mark.skipif(monitoring is None, reason="threads can be suspended since 3.12")
@@ -172,6 +174,20 @@ def test_a_suspended_thread_makes_no_progress_and_goes_on(env: Environment, body
             env.resume_thread(counting.thread)
     assert holders() == [None] * 6, "nothing is instrumented while nobody is suspended"
     counting.end()
+
+
+def test_a_thread_in_the_standard_library_stops_while_starts_are_reported(env: Environment) -> None:
+    """Then code of vmscope's calls what the thread runs, as it calls what it needs itself of the standard library."""
+    started: list[Thread] = []
+    env.set_event_callbacks({Event.THREAD_START: lambda _, thread: started.append(thread)})
+    env.set_event_notification_mode(True, Event.THREAD_START)
+    python = threading.Thread(target=random.shuffle, args=(bytearray(1_000_000),))
+    python.start()
+    wait_for(lambda: started, "the thread's start")
+    env.suspend_thread(started[0])
+    wait_for(lambda: started[0].state in env.host.suspension.gate.parked, "the thread stands still")
+    env.resume_thread(started[0])
+    python.join(PATIENCE)
 
 
 def test_the_others_go_on(env: Environment) -> None:

@@ -15,6 +15,7 @@ from vmscope.tool.model.frames import OWN
 from vmscope.tool.model.introspection import is_a
 from vmscope.tool.model.thread_state import ThreadState, state_of
 from vmscope.tool.model.threads import Thread
+from vmscope.tool.sources import thread_events
 from vmscope.tool.spec.codes import Error
 from vmscope.tool.spec.errors import (
     InvalidEnvironment,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LIBRARY = os.path.dirname(os.__file__) + os.sep  # what vmscope's own code calls
-HOSTS = f"{OWN}cli{os.sep}", f"{OWN}tool{os.sep}births.py"  # which call the program's code
+HOSTS = f"{OWN}cli{os.sep}", thread_events.__file__  # which call the program's code
 ARRIVAL = 0.1  # s: the longest that a thread is waited for that still runs; it stops when it is through with its line
 
 
