@@ -38,7 +38,7 @@ class Progress:
         self._word[0] = done
 
 
-def signals(meter: Meter, progress: Progress, update: Callable[[], object]) -> dict[str, int]:
+def signals(meter: Meter, progress: Progress, update: Callable[[], object]) -> dict[str, float]:
     """A signal's handler makes the update that it interrupts."""
     handled = updates = 0
 
@@ -57,7 +57,7 @@ def signals(meter: Meter, progress: Progress, update: Callable[[], object]) -> d
     return {"done": SIGNALS, "lost": updates + handled - meter.value()}
 
 
-def collections(meter: Meter, progress: Progress, update: Callable[[], object]) -> dict[str, int]:
+def collections(meter: Meter, progress: Progress, update: Callable[[], object]) -> dict[str, float]:
     """A collection's callback does."""
     called = updates = 0
 
@@ -80,7 +80,7 @@ def collections(meter: Meter, progress: Progress, update: Callable[[], object]) 
     return {"done": COLLECTIONS, "lost": updates + called - meter.value()}
 
 
-def threads(meter: Meter, progress: Progress, update: Callable[[], object]) -> dict[str, int]:
+def threads(meter: Meter, progress: Progress, update: Callable[[], object]) -> dict[str, float]:
     """Eight threads, between which the interpreter switches every 10 us."""
     sys.setswitchinterval(1e-5)
 
@@ -97,7 +97,7 @@ def threads(meter: Meter, progress: Progress, update: Callable[[], object]) -> d
     return {"done": THREADS * UPDATES, "lost": THREADS * UPDATES - meter.value()}
 
 
-def forks(meter: Meter, progress: Progress, update: Callable[[], object]) -> dict[str, int]:
+def forks(meter: Meter, progress: Progress, update: Callable[[], object]) -> dict[str, float]:
     """Children are forked while three threads update; each should count from zero."""
     sys.setswitchinterval(1e-5)
     stop = False

@@ -22,7 +22,7 @@ class Meter:
 
     statements = {"inc": "f.inc()", "observe": "f.observe(0.07)"}
 
-    def __init__(self, counter: Any, histogram: Any, value: Callable[[], int]) -> None:
+    def __init__(self, counter: Any, histogram: Any, value: Callable[[], float]) -> None:
         self.subjects = {"inc": counter, "observe": histogram}
         self.value = value
 

@@ -24,6 +24,8 @@ def figures(rounds: int) -> Iterator[Figure]:
     vmscope.start()
     counter = vmscope.counter("benchmark.updates.counter")
     gauge = vmscope.gauge("benchmark.updates.gauge")
+    fractions = vmscope.counter("benchmark.updates.fractions")
+    level = vmscope.float_gauge("benchmark.updates.level")
     histogram = vmscope.histogram("benchmark.updates.histogram", bounds=BOUNDS)
     text = vmscope.text("benchmark.updates.text")
     nothing = empty()
@@ -34,6 +36,8 @@ def figures(rounds: int) -> Iterator[Figure]:
             "dec()": statement("f.dec()", gauge),
             "empty METH_O": statement("f.o(1)", nothing),
             "add(1)": statement("f.add(1)", counter),
+            "add(0.1)": statement("f.add(0.1)", fractions),
+            "set(0.1)": statement("f.set(0.1)", level),
             "set(1)": statement("f.set(1)", gauge),
             "observe(0.07)": statement("f.observe(0.07)", histogram),
             "observe(9.5)": statement("f.observe(9.5)", histogram),
@@ -52,6 +56,8 @@ def figures(rounds: int) -> Iterator[Figure]:
         ("dec()", "empty METH_NOARGS", 1.1),
         ("add(1)", "empty METH_O", 1.15),
         ("set(1)", "empty METH_O", 1.15),
+        ("add(0.1)", "empty METH_O", 3.0),
+        ("set(0.1)", "empty METH_O", 3.0),
         ("observe(0.07)", "empty METH_O", 1.7),
         ("observe(9.5)", "empty METH_O", 1.7),
         ("set('open')", "empty METH_O", None),
@@ -68,6 +74,8 @@ NAMES = {
     "inc()": "`counter.inc()`, to an empty METH_NOARGS",
     "dec()": "`gauge.dec()`, to an empty METH_NOARGS",
     "add(1)": "`counter.add(1)`, to an empty METH_O",
+    "add(0.1)": "`counter.add(0.1)`, to an empty METH_O",
+    "set(0.1)": "`float_gauge.set(0.1)`, to an empty METH_O",
     "set(1)": "`gauge.set(1)`, to an empty METH_O",
     "observe(0.07)": "`histogram.observe(0.07)` of 12 bounds, a middle one, to an empty METH_O",
     "observe(9.5)": "`histogram.observe(9.5)` of 12 bounds, above the last, to an empty METH_O",

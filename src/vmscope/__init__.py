@@ -10,8 +10,8 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.counters import constant, counter, gauge, histogram, text
-    from vmscope.counters.kinds import Constant, Counter, Gauge, Histogram, Text
+    from vmscope.counters import constant, counter, float_gauge, gauge, histogram, text
+    from vmscope.counters.kinds import Constant, Counter, FloatGauge, Gauge, Histogram, Text
     from vmscope.errors import VMScopeError
     from vmscope.instruments import instrument
     from vmscope.process_status import Status
@@ -24,6 +24,7 @@ __all__ = [
     "VM",
     "Constant",
     "Counter",
+    "FloatGauge",
     "Gauge",
     "Histogram",
     "Status",
@@ -34,6 +35,7 @@ __all__ = [
     "__version__",
     "constant",
     "counter",
+    "float_gauge",
     "gauge",
     "histogram",
     "instrument",
@@ -46,8 +48,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "counters": ("constant", "counter", "gauge", "histogram", "text"),
-    "counters.kinds": ("Constant", "Counter", "Gauge", "Histogram", "Text"),
+    "counters": ("constant", "counter", "float_gauge", "gauge", "histogram", "text"),
+    "counters.kinds": ("Constant", "Counter", "FloatGauge", "Gauge", "Histogram", "Text"),
     "errors": ("VMScopeError",),
     "instruments": ("instrument",),
     "reader": ("vm", "vms"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -22,7 +24,7 @@ import pytest
 import vmscope
 from tests import corpus
 from tests.conftest import StartPython, StartVMScope
-from tests.support import JVM, Child, User
+from tests.support import JDK, JVM, Child, User
 from tests.wait import wait_for
 
 COMMAND = [sys.executable, "-m", "vmscope"]
@@ -291,6 +293,40 @@ def test_counters(start_vmscope: StartVMScope) -> None:
     assert len(shown) == len(everything) + 1
     error = run("counters", str(child.pid), "people.nobody", status=1)
     assert error.startswith(f"vmscope: no counter of {child.pid} is called people.nobody")
+
+
+def test_floats_are_numbers_for_us_and_bits_for_the_jdk(start_vmscope: StartVMScope, jdk17: JDK) -> None:
+    child = start_vmscope(
+        code="""
+c = vmscope.counter('people.sold').labels(what='tea')
+c.add(1200)
+c.add(0.5)
+g = vmscope.float_gauge('people.load', units=vmscope.Units.BYTES)
+g.set(-0.25)
+vmscope.float_gauge('people.most').set(float('inf'))
+"""
+    )
+    wait_for_counter(child.pid, "people.most#f64", bits(math.inf))
+    assert json.loads(run("counters", "--json", str(child.pid), "people")) == {
+        "people.load": -0.25,
+        "people.most": "inf",
+        "people.sold": 0,
+        'people.sold{what="tea"}': 1200.5,
+    }
+    shown = run("counters", str(child.pid), "people")
+    assert re.search(r"^people\.load +-0\.25 bytes$", shown, re.MULTILINE)
+    assert re.search(r'^people\.sold{what="tea"} +1,200\.5$', shown, re.MULTILINE)
+    printed = jdk17.run("jcmd", str(child.pid), "PerfCounter.print").stdout
+    assert f"people.load#f64={bits(-0.25)}\n" in printed
+    assert f'people.sold{{what="tea"}}=1200\npeople.sold{{what="tea"}}#f64={bits(0.5)}\n' in printed
+    assert (
+        f"people.load#f64={bits(-0.25)}\n"
+        in jdk17.run("jstat", "-J-Djstat.showUnsupported=true", "-snap", str(child.pid)).stdout
+    )
+
+
+def bits(number: float) -> int:
+    return int(struct.unpack("q", struct.pack("d", number))[0])
 
 
 def test_labels_that_are_numbers_stand_by_size(start_vmscope: StartVMScope) -> None:

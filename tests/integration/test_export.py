@@ -148,12 +148,15 @@ def test_a_jvm_has_the_names_of_client_java(start_jvm: StartJVM) -> None:
 def test_doubles_and_conflicts(start_vmscope: StartVMScope) -> None:
     """Doubles stand in an integer's place by their bits; no program changes what another name means."""
     code = """
-import struct
-bits = lambda value: struct.unpack("q", struct.pack("d", value))[0]
-vmscope.gauge("t.load#f64").set(bits(0.5))
+vmscope.float_gauge("t.load").set(0.5)
 vmscope.gauge("t.hottest#max").labels(room="a").set(4)
-vmscope.gauge("t.endless#f64").set(bits(float("inf")))
+vmscope.float_gauge("t.endless#max").set(float("inf"))
 vmscope.counter("t.sold").add(3)
+vmscope.counter("t.bought").add(3)
+vmscope.counter("t.bought").add(0.25)
+delay = vmscope.counter("t.delay", units=vmscope.Units.TICKS)
+delay.add(3_000_000)
+delay.add(0.5)
 vmscope.gauge("t.sold_total").set(9)
 vmscope.gauge("process_cpu_seconds").set(77)
 vmscope.gauge("t.odd").labels(service="mine", text='a"b\\\\c\\n%s').set(1)
@@ -168,6 +171,8 @@ vmscope.gauge("t.odd").labels(service="mine", text='a"b\\\\c\\n%s').set(1)
     assert one(found, rf't_hottest{{{head},room="a"}}') == 4
     assert re.search(r"^t_endless\{.*\} \+Inf$", text, re.MULTILINE)
     assert one(found, rf"t_sold_total{{{head}}}") == 3
+    assert one(found, rf"t_bought_total{{{head}}}") == 3.25
+    assert one(found, rf"t_delay_seconds_total{{{head}}}") == pytest.approx(0.0030000005)
     assert one(found, r'vmscope_export_dropped_series{reason="conflict"}') == 2
     assert 77 not in found.values()
     assert re.search(r'^t_odd\{.*,exported_service="mine",text="a\\"b\\\\c\\\\n%s"\} 1$', text, re.MULTILINE)

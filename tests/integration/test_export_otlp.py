@@ -124,8 +124,7 @@ vmscope.counter("o.sold").labels(what="tea").add(5)
 vmscope.gauge("o.low").set(-3)
 h = vmscope.histogram("o.delay", bounds=[0.1, 1])
 [h.observe(x) for x in (0.05, 0.5, 0.6, 7)]
-import struct
-vmscope.gauge("o.share#f64").set(struct.unpack("q", struct.pack("d", 0.25))[0])
+vmscope.float_gauge("o.share").set(0.25)
 """
 
 

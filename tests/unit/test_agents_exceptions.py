@@ -50,11 +50,11 @@ def at(function: Callable[..., object], line: int) -> str:
     return f"{__name__}.{function.__qualname__}:{function.__code__.co_firstlineno + line}"
 
 
-def count(name: str, **labels: str) -> int:
+def count(name: str, **labels: str) -> float:
     return counter(f"exceptions.{name}", units=Units.EVENTS).labels(**labels).value
 
 
-def counts(by: str, kind: str = "Odd") -> tuple[int, int]:
+def counts(by: str, kind: str = "Odd") -> tuple[float, float]:
     labels = {"type": kind, "at": at(throw, 1), "by": by}
     return count("caught", **labels), count("swallowed", **labels)
 

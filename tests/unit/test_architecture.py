@@ -30,8 +30,8 @@ HEAVY = frozenset(
 
 # The public face. A name leaves it only with a deprecation, and comes to it with a page of documentation.
 PUBLIC = (
-    "VM Constant Counter Gauge Histogram Status Text Units VMScopeError Variability __version__ "
-    "constant counter gauge histogram instrument start status stop text vm vms"
+    "VM Constant Counter FloatGauge Gauge Histogram Status Text Units VMScopeError Variability __version__ "
+    "constant counter float_gauge gauge histogram instrument start status stop text vm vms"
 ).split()
 
 # Who reads the environment but `environ.py`, and which variables: "*" is all of them. None of them loads code, names a

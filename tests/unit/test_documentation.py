@@ -67,7 +67,8 @@ def test_help_fits_a_terminal(name: str) -> None:
 # Attributes without an underscore that are vmscope's own: other rooms use them, programs do not.
 INTERNAL = {
     "vmscope.Constant": {"entries"},
-    "vmscope.Counter": {"entries"},
+    "vmscope.Counter": {"entries", "fraction"},
+    "vmscope.FloatGauge": {"entries"},
     "vmscope.Gauge": {"entries"},
     "vmscope.Histogram": {"entries"},
     "vmscope.Text": {"entries", "units"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import struct
 import sys
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 
 from tests.implementations import both
 
-KINDS = ["counter", "gauge", "histogram", "labels"]
+KINDS = ["counter", "fraction", "gauge", "float gauge", "histogram", "float histogram", "labels"]
 SIGNALS = {"c": 100_000, "python": 5_000}
 
 
@@ -33,9 +34,19 @@ class Metric:
             def _child(self, labels: dict[str, str], full: bool) -> Any:
                 return self.children.setdefault(str(sorted(labels.items())), native.CounterSlot())
 
+        self.amount = 0.5 if kind in ("fraction", "float gauge", "float histogram") else 1
         if kind == "counter":
             self.slot = native.CounterSlot()
             self.update: Callable[[], object] = self.slot.inc
+        elif kind == "fraction":
+            self.slot = native.CounterSlot()
+            self.update = lambda: self.slot.add(0.5)
+        elif kind == "float gauge":
+            self.slot = native.FloatGaugeSlot()
+            self.update = lambda: self.slot.add(0.5)
+        elif kind == "float histogram":
+            self.slot = native.HistogramSlot([0.1, 0.2, 0.5], 0)
+            self.update = lambda: self.slot.observe(0.5)
         elif kind == "gauge":
             self.slot = native.GaugeSlot()
             self.update = lambda: self.slot.add(1)
@@ -52,10 +63,15 @@ class Metric:
         slot = self.slot
         if hasattr(slot, "children"):
             return sum(child.value for child in slot.children.values())
-        if hasattr(slot, "cells"):
-            assert slot.cells == (slot.count * 200_000_000, 0, slot.count, 0, 0)
+        if hasattr(slot, "bounds"):
+            total = (
+                slot.count * 200_000_000
+                if self.amount == 1
+                else struct.unpack("q", struct.pack("d", slot.count / 2))[0]
+            )
+            assert slot.cells == (total, 0, *((slot.count, 0) if self.amount == 1 else (0, slot.count)), 0)
             return int(slot.count)
-        return int(slot.value)
+        return int(slot.value / self.amount)
 
 
 @pytest.fixture(params=KINDS)

@@ -17,7 +17,7 @@ from vmscope.counters.registry import REGISTRY
 from vmscope.instruments import _imports, asgi, wsgi
 
 
-def counts() -> dict[str, int]:
+def counts() -> dict[str, float]:
     found = {}
     for counter in REGISTRY:
         if counter.name.startswith("http.server.") and isinstance(counter, (Counter, Gauge)):
@@ -31,7 +31,7 @@ class Changes:
     def __init__(self) -> None:
         self._before = counts()
 
-    def __call__(self) -> dict[str, int]:
+    def __call__(self) -> dict[str, float]:
         now = counts()
         return {name: now[name] - self._before.get(name, 0) for name in now if now[name] != self._before.get(name, 0)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import struct
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +14,12 @@ from vmscope.counters.kinds import BYTES, EVENTS, MONOTONIC, NONE, STRING, TICKS
 from vmscope.counters.registry import Registry
 from vmscope.errors import CounterExistsError, CounterNameError
 from vmscope.memory.region import Region
+from vmscope.wire import floats
 from vmscope.wire.decode import decode
 
 MAKERS: dict[str, Callable[[Registry, str], Any]] = {
     "counter": lambda registry, name: registry.counter(name),
+    "gauge of floats": lambda registry, name: registry.float_gauge(name),
     "gauge": lambda registry, name: registry.gauge(name),
     "histogram": lambda registry, name: registry.histogram(name, bounds=[1]),
     "text": lambda registry, name: registry.text(name),
@@ -110,6 +113,92 @@ def test_kinds_in_the_region(registry: Registry) -> None:
         "k": ("J", NONE, 1, 0),
         "s": ("B", STRING, 1, 101),
     }
+
+
+def bits(number: float) -> int:
+    return int(struct.unpack("q", struct.pack("d", number))[0])
+
+
+def test_a_fraction_makes_a_second_entry(registry: Registry) -> None:
+    before = registry.counter("before", units=BYTES)
+    before.add(0.5)
+    region = Region(4096)
+    registry.attach(region)
+    later = registry.counter("later").labels(a="b")
+    later.add(2.0)
+    assert values(region) == {"before": 0, "before#f64": bits(0.5), "later": 0, 'later{a="b"}': 2}
+    later.add(0.25)
+    later.add(0.25)
+    before.add(1)
+    shown = {"before": 1, "before#f64": bits(0.5), "later": 0, 'later{a="b"}': 2, 'later{a="b"}#f64': bits(0.5)}
+    assert values(region) == shown
+    assert floats.with_floats(shown) == {"before": 1.5, "later": 0, 'later{a="b"}': 2.5}
+    entries = {entry.name: (entry.units, entry.variability) for entry in decode(region.mirror.image).entries}
+    assert entries["before#f64"] == entries["before"] == (BYTES, MONOTONIC)
+    registry.detach()
+    second = Region(4096)
+    registry.attach(second)
+    assert values(second) == shown
+
+
+def test_after_a_fork_a_fraction_is_shown_anew(registry: Registry) -> None:
+    counter = registry.counter("c")
+    counter.add(0.5)
+    registry.after_fork()
+    region = Region(4096)
+    registry.attach(region)
+    assert values(region) == {"c": 0}
+    counter.add(0.25)
+    assert values(region) == {"c": 0, "c#f64": bits(0.25)}
+
+
+def test_a_gauge_of_floats_in_the_region(registry: Registry) -> None:
+    region = Region(4096)
+    registry.attach(region)
+    registry.float_gauge("g", units=BYTES).set(-0.5)
+    registry.float_gauge("h").labels(a="b").set(0.25)
+    shown = values(region)
+    assert shown == {"g#f64": bits(-0.5), "h#f64": 0, 'h{a="b"}#f64': bits(0.25)}
+    assert floats.with_floats(shown) == {"g": -0.5, "h": 0.0, 'h{a="b"}': 0.25}
+    entry = decode(region.mirror.image).entries[0]
+    assert (entry.units, entry.variability) == (BYTES, VARIABLE)
+
+
+def test_no_two_entries_have_one_name(registry: Registry) -> None:
+    registry.gauge("a#f64")
+    region = Region(4096)
+    registry.attach(region)
+    counter = registry.counter("a")
+    counter.add(0.5)
+    assert (values(region), counter.value) == ({"a#f64": 0, "a": 0}, 0.5)
+    registry.forget([counter])
+    with pytest.raises(CounterExistsError, match="a#f64 exists, as which the gauge of floats"):
+        registry.float_gauge("a")
+    registry.counter("b").add(0.5)
+    registry.float_gauge("c")
+    for taken in ("b#f64", "c#f64"):
+        with pytest.raises(CounterExistsError, match=f"{taken} is an entry of the"):
+            registry.gauge(taken)
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_a_fraction_that_comes_while_a_region_is_filled_is_shown_once(registry: Registry, moment: int) -> None:
+    """As in a signal handler."""
+    counters = [registry.counter(name) for name in "abc"]
+
+    class Interrupted(Region):
+        moments = iter(range(10))
+
+        def allocate(self, entries: Any) -> bool:
+            if next(self.moments) == moment:
+                counters[1].add(0.5)
+            return super().allocate(entries)
+
+    region = Interrupted(4096)
+    registry.attach(region)
+    counters[1].add(0.5)
+    names = [entry.name for entry in decode(region.mirror.image).entries]
+    assert sorted(names) == ["a", "b", "b#f64", "c"]
 
 
 def test_counters_count_before_a_region_and_after_it(registry: Registry) -> None:

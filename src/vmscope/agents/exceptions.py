@@ -50,7 +50,7 @@ class Exceptions:
         self.thrown = vmscope.counter("exceptions.thrown", units=vmscope.Units.EVENTS)
         self.caught = vmscope.counter("exceptions.caught", units=vmscope.Units.EVENTS)
         self.swallowed = vmscope.counter("exceptions.swallowed", units=vmscope.Units.EVENTS)
-        self._seen: dict[tuple[str, ...], tuple[Counter, int]] = {}  # the swallowed ones; what was counted before
+        self._seen: dict[tuple[str, ...], tuple[Counter, float]] = {}  # the swallowed ones; what was counted before
         self._env = vm.get_env(agent=__name__)
         self._env.add_capabilities({Capability.CAN_GENERATE_EXCEPTION_EVENTS})
         self._env.set_event_callbacks({Event.EXCEPTION: self._on_throw, Event.EXCEPTION_CATCH: self._on_catch})

@@ -8,12 +8,13 @@ from vmscope import reader, terminal
 from vmscope.cli import _options, _table, _targets
 from vmscope.cli._table import Column
 from vmscope.errors import CommandLineError, StaleRegion, VMScopeError
+from vmscope.wire import floats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Values = dict[str, int | str]
+    Values = dict[str, int | float | str]
 
 HELP = """\
 usage: vmscope counters [--json] [--watch[=SECONDS]] PID[,PID...]|NAME
@@ -68,8 +69,11 @@ class Watched:
             return False
         self.taken = time.monotonic()
         try:
-            self.units = {name: UNITS[counter.units] for name, counter in self.vm.counters.items()}
-            self.now = {name: value for name, value in sorted(self.vm.values().items(), key=_place) if wanted(name)}
+            self.units = {
+                name.removesuffix(floats.MARK): UNITS[counter.units] for name, counter in self.vm.counters.items()
+            }
+            values = floats.with_floats(self.vm.values())
+            self.now = {name: value for name, value in sorted(values.items(), key=_place) if wanted(name)}
         except StaleRegion:
             if self.before is None:
                 raise
@@ -81,7 +85,7 @@ class Watched:
         if self.before is None or self.now is None or self.taken <= self.was_taken:
             return ""
         value, old = self.now.get(name), self.before.get(name)
-        if not isinstance(value, int) or not isinstance(old, int) or value == old:
+        if isinstance(value, str | None) or isinstance(old, str | None) or value == old:
             return ""
         return f"{(value - old) / (self.taken - self.was_taken):+,.1f}"
 
@@ -128,12 +132,16 @@ def main(args: list[str]) -> int:
 
 
 def _json(watched: list[Watched]) -> str:
-    if len(watched) == 1:
-        return _table.as_json(watched[0].now)
-    return _table.as_json({each.title: each.now for each in watched})
+    found = {each.title: {name: _in_json(value) for name, value in (each.now or {}).items()} for each in watched}
+    return _table.as_json(found if len(watched) > 1 else found[watched[0].title])
 
 
-def _place(item: tuple[str, int | str]) -> tuple[str, list[tuple[float, str]]]:
+def _in_json(value: float | str) -> float | str:
+    """JSON has no infinite numbers."""
+    return value if isinstance(value, str) or abs(value) < float("inf") else str(value)
+
+
+def _place(item: tuple[str, int | float | str]) -> tuple[str, list[tuple[float, str]]]:
     """Where a counter stands: by name, then by its labels, numbers among these by size (`le="2.5"`, `le="10.0"`)."""
     name, _, labels = item[0].partition("{")
     return name, [_number(part) for part in labels.split('"')]
@@ -179,6 +187,6 @@ def _text(watched: list[Watched], screen: _table.Screen, *, watching: bool) -> s
     )
 
 
-def _shown(value: int | str, unit: str, width: int) -> str:
+def _shown(value: int | float | str, unit: str, width: int) -> str:
     """A value with its unit. Texts may be long and have none: they do not push the units of numbers aside."""
     return value if isinstance(value, str) else f"{f'{value:,}':>{width}} {unit}".rstrip()

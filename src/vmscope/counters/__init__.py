@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from vmscope.counters.registry import REGISTRY
 
-counter, gauge, histogram = REGISTRY.counter, REGISTRY.gauge, REGISTRY.histogram
-text, constant = REGISTRY.text, REGISTRY.constant
+counter, gauge, float_gauge = REGISTRY.counter, REGISTRY.gauge, REGISTRY.float_gauge
+histogram, text, constant = REGISTRY.histogram, REGISTRY.text, REGISTRY.constant

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vmscope.counters.registry import Registry
     from vmscope.memory.region import Entry
 
+FLOAT = "#f64"  # ends the name of an entry whose number is the bits of a double
 CONSTANT, MONOTONIC, VARIABLE = 1, 2, 3
 NONE, BYTES, TICKS, EVENTS, STRING, HERTZ = 1, 2, 3, 4, 5, 6
 
@@ -23,7 +24,8 @@ NONE, BYTES, TICKS, EVENTS, STRING, HERTZ = 1, 2, 3, 4, 5, 6
 class Counter(native.CounterSlot):
     """A number that only grows: a Monotonic entry of the region. Made by `vmscope.counter`.
 
-    `value` is the number now, an int of 64 bits; `name` and `units` are as it was made. Updates are atomic.
+    `value` is the number now: an int of 64 bits, or a float once an amount was not whole; `name` and `units` are as it
+    was made. Updates are atomic.
     """
 
     __slots__ = ("_registry", "name", "units")
@@ -34,7 +36,14 @@ class Counter(native.CounterSlot):
         self._registry = registry
 
     def entries(self) -> Sequence[Entry]:
-        return ((self.name, self.value, self.units, MONOTONIC, self, 0),)
+        return ((self.name, self.cells[0], self.units, MONOTONIC, self, 0),)
+
+    def fraction(self) -> Entry:
+        """The entry that a counter has besides, once an amount was not whole: readers add both."""
+        return (self.name + FLOAT, self.cells[1], self.units, MONOTONIC, self, 1)
+
+    def _show_fraction(self) -> None:
+        self._registry.show_fraction(self)
 
     def _child(self, labels: dict[str, str], full: bool, /) -> Counter:
         return self._registry.counter(_child_name(self, labels, full), units=self.units)
@@ -64,6 +73,30 @@ class Gauge(native.GaugeSlot):
 
     def __repr__(self) -> str:
         return f"<vmscope.Gauge {self.name} = {self.value}>"
+
+
+class FloatGauge(native.FloatGaugeSlot):
+    """A float that goes up and down: a Variable entry of the region, its bits. Made by `vmscope.float_gauge`.
+
+    `value` is the number now, a float; `name` and `units` are as it was made. Its entry is called `name#f64`. Updates
+    are atomic.
+    """
+
+    __slots__ = ("_registry", "name", "units")
+
+    def __init__(self, name: str, units: int, registry: Registry) -> None:
+        self.name = name
+        self.units = units
+        self._registry = registry
+
+    def entries(self) -> Sequence[Entry]:
+        return ((self.name + FLOAT, self.cells[0], self.units, VARIABLE, self, 0),)
+
+    def _child(self, labels: dict[str, str], full: bool, /) -> FloatGauge:
+        return self._registry.float_gauge(_child_name(self, labels, full), units=self.units)
+
+    def __repr__(self) -> str:
+        return f"<vmscope.FloatGauge {self.name} = {self.value}>"
 
 
 class Histogram(native.HistogramSlot):
@@ -180,7 +213,9 @@ class Alias:
 _OVERFLOW = {"overflow": "true"}
 
 
-def _child_name(parent: Counter | Gauge | Histogram, labels: dict[str, str], full: bool, reserved: str = "") -> str:
+def _child_name(
+    parent: Counter | Gauge | FloatGauge | Histogram, labels: dict[str, str], full: bool, reserved: str = ""
+) -> str:
     """The name of a child. `full`: one that is not there yet shares a name with all others of this parent.
 
     All that it needs is loaded: an import here would hang in a child forked while another thread is at it.

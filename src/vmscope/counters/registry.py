@@ -6,7 +6,7 @@ import os
 from _thread import RLock
 
 from vmscope import native
-from vmscope.counters.kinds import NONE, TICKS, Alias, Constant, Counter, Gauge, Histogram, Text
+from vmscope.counters.kinds import FLOAT, NONE, TICKS, Alias, Constant, Counter, FloatGauge, Gauge, Histogram, Text
 from vmscope.errors import CounterExistsError, CounterNameError
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from vmscope.memory.region import Region
 
-    AnyCounter = Counter | Gauge | Histogram | Text | Constant | Alias
+    AnyCounter = Counter | Gauge | FloatGauge | Histogram | Text | Constant | Alias
 
 
 class Registry:
@@ -27,7 +27,9 @@ class Registry:
 
     def __init__(self) -> None:
         self._counters: dict[str, AnyCounter] = {}
-        self._parts: dict[str, Histogram] = {}  # by the names of their entries
+        self._parts: dict[str, AnyCounter] = {}  # by the names of entries that are not their own
+        self._fractions: dict[str, Counter] = {}  # by name, those that have an entry for what is not whole
+        self._shown: dict[str, object] = {}  # of these, those whose second entry is in the region
         self._region: Region | None = None
         self._lock = RLock()
 
@@ -57,6 +59,15 @@ class Registry:
             found = self._add(Gauge(_checked(name), units, self))
         if type(found) is not Gauge or found.units != units:
             raise _exists(found, "gauge")
+        return found
+
+    def float_gauge(self, name: str, *, units: int = NONE) -> FloatGauge:
+        """The gauge of this name whose value is a float. Its entry is called `name#f64`. Raises as `counter` does."""
+        found = self._counters.get(name)
+        if found is None:
+            found = self._add(FloatGauge(_checked(name), units, self))
+        if type(found) is not FloatGauge or found.units != units:
+            raise _exists(found, "gauge of floats")
         return found
 
     def histogram(self, name: str, *, bounds: Iterable[float], units: int = TICKS) -> Histogram:
@@ -124,9 +135,11 @@ class Registry:
         with self._lock:
             ordered: dict[str, AnyCounter] = {counter.name: counter for counter in first}
             ordered |= self._counters  # nothing is called from here to the next line: no counter comes in between
-            self._region = region
+            self._region, self._shown = region, {}
             for counter in ordered.values():
                 region.allocate(counter.entries())
+            for each in tuple(self._fractions.values()):
+                self._allocate_fraction(each)
 
     def detach(self) -> None:
         """The region is about to go; the counters stay."""
@@ -144,34 +157,49 @@ class Registry:
         """In a forked child: numbers start from zero, constants and texts stay; the region was the parent's."""
         self._lock = RLock()
         self._region = None
+        self._fractions = {}
         native.reset_slots(self._counters)
+
+    def show_fraction(self, counter: Counter) -> None:
+        """An amount that is not whole is about to be added to a counter: it has a second entry from now on."""
+        with self._lock:
+            name = counter.name + FLOAT
+            if name in self._counters or self._parts.setdefault(name, counter) is not counter:
+                return  # a counter of the program's has that name: the fractions count unseen
+            self._fractions[counter.name] = counter
+            self._allocate_fraction(counter)
+
+    def _allocate_fraction(self, counter: Counter) -> None:
+        mark = object()  # a signal handler that comes in between finds another one's
+        if self._region is not None and self._shown.setdefault(counter.name, mark) is mark:
+            self._region.allocate((counter.fraction(),))
 
     def _add(self, counter: AnyCounter) -> AnyCounter:
         with self._lock:
             parts = self._parts
             if counter.name in parts:
                 raise CounterExistsError(
-                    f"{counter.name} is an entry of the histogram {parts[counter.name].name}",
+                    f"{counter.name} is an entry of the {_kind(parts[counter.name])} {parts[counter.name].name}",
                     hint="choose another name",
                 )
             found = self._counters.setdefault(counter.name, counter)
-            if isinstance(counter, Histogram) and found is counter:
+            if isinstance(counter, Histogram | FloatGauge) and found is counter:
                 self._claim(counter)
             if found is counter and self._region is not None:
                 self._region.allocate(counter.entries())
             return found
 
-    def _claim(self, histogram: Histogram) -> None:
+    def _claim(self, counter: Histogram | FloatGauge) -> None:
         """Nothing else can be called as its entries are."""
-        names = [entry[0] for entry in histogram.entries()]
+        names = [entry[0] for entry in counter.entries()]
         for name in names:
             if name in self._counters or name in self._parts:
-                del self._counters[histogram.name]
+                del self._counters[counter.name]
                 raise CounterExistsError(
-                    f"{name} exists, as which the histogram {histogram.name} would need an entry",
+                    f"{name} exists, as which the {_kind(counter)} {counter.name} would need an entry",
                     hint="choose another name",
                 )
-        self._parts.update(dict.fromkeys(names, histogram))
+        self._parts.update(dict.fromkeys(names, counter))
 
 
 def _checked(name: str) -> str:
@@ -182,9 +210,13 @@ def _checked(name: str) -> str:
 
 def _exists(found: AnyCounter, wanted: str) -> CounterExistsError:
     return CounterExistsError(
-        f"{found.name} exists as a {type(found).__name__.lower()} and cannot be this {wanted}",
+        f"{found.name} exists as a {_kind(found)} and cannot be this {wanted}",
         hint="choose another name, or ask for it as it is",
     )
+
+
+def _kind(counter: AnyCounter) -> str:
+    return "gauge of floats" if type(counter) is FloatGauge else type(counter).__name__.lower()
 
 
 REGISTRY = Registry()

@@ -131,8 +131,6 @@ class Plan:
         divisor = self.ticks if each.units == Units.TICKS else 1
         mode = next((mode for mode in MODES if mode in entry.marks), SUM)
         family, labels = own_family(entry.base, each.type, each.units), entry.labels
-        if BITS in entry.marks:
-            divisor = 1
         if rules is not None:
             mapped = rules.match(entry.base, labels, each.type, family)
             if mapped is None:

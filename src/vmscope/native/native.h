@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Takes the attach socket's name away; async-signal-safe (socket.c). */
 void vmscope_unlink_socket(void);
@@ -53,6 +54,7 @@ int vmscope_add_jni(PyObject *module);
 /* The state of one module object; each object is a strong reference. */
 typedef struct {
     PyTypeObject *long_slot;
+    PyTypeObject *counter_slot;
     PyTypeObject *text_slot;
     PyTypeObject *histogram_slot;
     PyTypeObject *timer;
@@ -126,6 +128,13 @@ typedef struct {
     VMSCOPE_APART
 } LongSlot;
 
+/* A counter's whole amounts are added up in `whole`; those that are not whole in `fraction`, the bits of a double. */
+typedef struct {
+    LongSlot whole;
+    _Atomic int64_t fraction;
+    VMSCOPE_APART
+} CounterSlot;
+
 /* Text is guarded by a sequence number: odd while it is being written. `words` holds `capacity` bytes
  * and at least one NUL, in whole 8-byte words. */
 typedef struct {
@@ -140,7 +149,7 @@ typedef struct {
     PyObject_HEAD _Atomic int64_t *cells;
     double *bounds; /* growing; behind the cells, in the same block */
     size_t bound_count;
-    double scale; /* what one observed unit adds to the sum */
+    double scale; /* what one observed unit adds to the sum; 0: the sum is the bits of a double */
     _Atomic(Children *) children;
 } HistogramSlot;
 
@@ -168,6 +177,52 @@ vmscope_add(_Atomic int64_t *cell, int64_t amount)
     uint64_t before = (uint64_t)atomic_load_explicit(cell, memory_order_relaxed);
     atomic_store_explicit(cell, (int64_t)(before + (uint64_t)amount), memory_order_relaxed);
 #endif
+}
+
+static inline double
+vmscope_double(int64_t bits)
+{
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+static inline int64_t
+vmscope_bits(double number)
+{
+    int64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+/* Adds to a cell that is the bits of a double. */
+static inline void
+vmscope_add_double(_Atomic int64_t *cell, double amount)
+{
+    int64_t before = atomic_load_explicit(cell, memory_order_relaxed);
+#ifdef Py_GIL_DISABLED
+    while (!atomic_compare_exchange_weak_explicit(cell, &before, vmscope_bits(vmscope_double(before) + amount),
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+    }
+#else
+    atomic_store_explicit(cell, vmscope_bits(vmscope_double(before) + amount), memory_order_relaxed);
+#endif
+}
+
+/* A real number as a double. Anything else: -1 with TypeError or OverflowError. */
+static inline int
+vmscope_as_double(PyObject *number, double *out)
+{
+    if (PyFloat_CheckExact(number)) {
+        *out = PyFloat_AS_DOUBLE(number);
+        return 0;
+    }
+    if (PyLong_CheckExact(number) && VMSCOPE_IS_COMPACT(number)) {
+        *out = (double)VMSCOPE_COMPACT_VALUE(number);
+        return 0;
+    }
+    *out = PyFloat_AsDouble(number);
+    return *out == -1.0 && PyErr_Occurred() ? -1 : 0;
 }
 
 /* __init_subclass__ of the slots: METH_CLASS | METH_NOARGS. A subclass gets method descriptors of its own for what it

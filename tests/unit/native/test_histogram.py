@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import struct
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -103,7 +104,22 @@ def test_the_scale_is_that_of_the_sum_only(native: Any) -> None:
     histogram.observe(1.5)
     assert histogram.cells == (2**40 + 2, 2, 1)
     with pytest.raises(ValueError, match="scale"):
-        native.HistogramSlot([1], 0)
+        native.HistogramSlot([1], -1)
+
+
+def test_with_the_scale_0_the_sum_is_a_double(native: Any) -> None:
+    histogram = native.HistogramSlot([1, 1000], 0)
+    histogram.observe(0.5)
+    histogram.observe(1e300)
+    bits = struct.unpack("q", struct.pack("d", 1e300))[0]
+    assert (histogram.sum, histogram.count, histogram.cells) == (1e300, 2, (bits, 1, 0, 1))
+    histogram.observe(math.inf)
+    assert (histogram.sum, histogram.count) == (math.inf, 3)
+    histogram.observe(math.nan)  # is more than nothing and less than nothing
+    assert math.isnan(histogram.sum)
+    assert histogram.count == 3
+    histogram._reset()
+    assert (histogram.sum, histogram.cells) == (0.0, (0, 0, 0, 0))
 
 
 def test_the_sum_wraps_around_at_64_bits(native: Any) -> None:

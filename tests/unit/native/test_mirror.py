@@ -157,7 +157,9 @@ def test_a_cell_that_the_slot_lacks(native: Any, mirror: Any, cell: int) -> None
     with pytest.raises(ValueError, match="cell"):
         mirror.append(entry(8), 1, ((native.HistogramSlot([1, 2]), cell, 8),))
     with pytest.raises(ValueError, match="cell"):
-        mirror.append(entry(8), 1, ((native.CounterSlot(), 1, 8),))
+        mirror.append(entry(8), 1, ((native.GaugeSlot(), 1, 8),))
+    with pytest.raises(ValueError, match="cell"):
+        mirror.append(entry(8), 1, ((native.CounterSlot(), 2, 8),))
 
 
 def test_no_text_outside_its_entry(native: Any, mirror: Any) -> None:

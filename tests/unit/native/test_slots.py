@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 import threading
 from typing import Any
 
@@ -41,7 +43,10 @@ def test_a_gauge_goes_both_ways(native: Any) -> None:
 
 @pytest.mark.parametrize(
     ("amount", "error"),
-    [(-1, ValueError), (1.0, TypeError), ("1", TypeError), (None, TypeError), (1 << 63, OverflowError)],
+    [
+        *[(-1, ValueError), (-1.0, ValueError), (-0.5, ValueError), (float("nan"), ValueError)],
+        *[("1", TypeError), (None, TypeError), (1 << 63, OverflowError)],
+    ],
 )
 def test_a_wrong_amount_is_an_error_and_changes_nothing(native: Any, amount: object, error: type[Exception]) -> None:
     counter = native.CounterSlot()
@@ -59,6 +64,75 @@ def test_a_wrong_value_is_an_error_and_changes_nothing(native: Any, value: objec
         with pytest.raises(error):
             method(value)
     assert gauge.value == 7
+
+
+def bits(number: float) -> int:
+    return int(struct.unpack("q", struct.pack("d", number))[0])
+
+
+def test_amounts_that_are_not_whole_have_a_cell_of_their_own(native: Any) -> None:
+    counter = native.CounterSlot()
+    counter.add(2.0)
+    counter.inc()
+    assert (counter.value, type(counter.value), counter.cells) == (3, int, (3, 0))
+    counter.add(0.25)
+    counter.add(0.5)
+    counter.add(4)
+    assert (counter.value, counter.cells) == (7.75, (7, bits(0.75)))
+    counter.add(2.0**70)
+    counter.add(math.inf)
+    assert (counter.value, counter.cells) == (math.inf, (7, bits(math.inf)))
+    counter._reset()
+    assert (counter.value, counter.cells) == (0, (0, 0))
+
+
+def test_the_first_amount_that_is_not_whole_is_announced(native: Any) -> None:
+    class Shown(native.CounterSlot):  # type: ignore[misc]
+        def _show_fraction(self) -> None:
+            shown.append(self.value)
+            if len(shown) == 1:
+                raise MemoryError
+
+    shown: list[float] = []
+    counter = Shown()
+    counter.add(1)
+    with pytest.raises(MemoryError):
+        counter.add(0.5)
+    assert counter.value == 1
+    counter.add(0.5)
+    counter.add(0.5)
+    assert (shown, counter.value) == ([1, 1], 2.0)
+
+
+def test_a_gauge_of_floats(native: Any) -> None:
+    gauge = native.FloatGaugeSlot()
+    assert (gauge.value, gauge.cells) == (0.0, (0,))
+    gauge.set(1)
+    gauge.inc()
+    gauge.dec()
+    gauge.dec()
+    gauge.add(-0.5)
+    assert (gauge.value, gauge.cells) == (-0.5, (bits(-0.5),))
+    for method in (gauge.set, gauge.add):
+        for wrong in ("1", None, b"1"):
+            with pytest.raises(TypeError):
+                method(wrong)
+    assert gauge.value == -0.5
+    gauge.set(math.inf)
+    assert gauge.value == math.inf
+    gauge._restore(2.5)
+    assert gauge.value == 2.5
+    gauge._reset()
+    assert gauge.value == 0
+
+
+def test_a_dict_of_slots_is_reset(native: Any) -> None:
+    slots = {"c": native.CounterSlot(), "f": native.FloatGaugeSlot(), "h": native.HistogramSlot([1], 0)}
+    slots["c"].add(1.5)
+    slots["f"].set(2.5)
+    slots["h"].observe(0.5)
+    native.reset_slots(slots)
+    assert [slots["c"].value, slots["f"].value, slots["h"].cells] == [0, 0, (0, 0, 0)]
 
 
 def test_what_is_an_index_counts(native: Any) -> None:

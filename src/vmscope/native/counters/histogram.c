@@ -8,22 +8,6 @@
 
 /* -- the slot --------------------------------------------------------------------------------------- */
 
-/* A real number. Anything else: -1 with TypeError or OverflowError. */
-static inline int
-as_double(PyObject *number, double *out)
-{
-    if (PyFloat_CheckExact(number)) {
-        *out = PyFloat_AS_DOUBLE(number);
-        return 0;
-    }
-    if (PyLong_CheckExact(number) && VMSCOPE_IS_COMPACT(number)) {
-        *out = (double)VMSCOPE_COMPACT_VALUE(number);
-        return 0;
-    }
-    *out = PyFloat_AsDouble(number);
-    return *out == -1.0 && PyErr_Occurred() ? -1 : 0;
-}
-
 /* The index of the first bound that is not less than x; bound_count when all are. Compiled without a branch. */
 static inline size_t
 bucket_of(const HistogramSlot *self, double x)
@@ -46,9 +30,23 @@ refuse(double x)
     return -1;
 }
 
+/* Where the sum is a double: it takes what is infinite, and becomes nan of a nan, which is in no bucket. */
+static int
+observe_double(HistogramSlot *self, double x)
+{
+    if (!isnan(x)) {
+        vmscope_add(&self->cells[1 + bucket_of(self, x)], 1);
+    }
+    vmscope_add_double(&self->cells[0], x);
+    return 0;
+}
+
 static inline int
 observe(HistogramSlot *self, double x)
 {
+    if (self->scale == 0) {
+        return observe_double(self, x);
+    }
     double amount = x * self->scale;
     if (!(amount >= -0x1p63 && amount < 0x1p63)) { /* nan fails too */
         return refuse(x);
@@ -62,7 +60,7 @@ static PyObject *
 histogram_observe(PyObject *self, PyObject *number)
 {
     double x;
-    if (as_double(number, &x) < 0 || observe((HistogramSlot *)self, x) < 0) {
+    if (vmscope_as_double(number, &x) < 0 || observe((HistogramSlot *)self, x) < 0) {
         return NULL;
     }
     Py_RETURN_NONE;
@@ -73,7 +71,7 @@ static int
 read_bounds(PyObject *bounds, double *out)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bounds); i++) {
-        if (as_double(PyTuple_GET_ITEM(bounds, i), &out[i]) < 0) {
+        if (vmscope_as_double(PyTuple_GET_ITEM(bounds, i), &out[i]) < 0) {
             return -1;
         }
         if (!isfinite(out[i])) {
@@ -106,8 +104,8 @@ histogram_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     Py_ssize_t count = PyTuple_GET_SIZE(bounds);
     HistogramSlot *self = NULL;
-    if (count < 1 || count > VMSCOPE_MAX_BOUNDS || scale < 1) {
-        PyErr_Format(PyExc_ValueError, scale < 1 ? "the scale is 1 or more" : "a histogram has 1 to %d bounds, not %zd",
+    if (count < 1 || count > VMSCOPE_MAX_BOUNDS || scale < 0) {
+        PyErr_Format(PyExc_ValueError, scale < 0 ? "the scale is 0 or more" : "a histogram has 1 to %d bounds, not %zd",
                      VMSCOPE_MAX_BOUNDS, count);
     } else {
         self = (HistogramSlot *)type->tp_alloc(type, 0);
@@ -214,6 +212,9 @@ static PyObject *
 histogram_sum(PyObject *object, void *Py_UNUSED(closure))
 {
     HistogramSlot *self = (HistogramSlot *)object;
+    if (self->scale == 0) {
+        return PyFloat_FromDouble(vmscope_double(cell(self, 0)));
+    }
     PyObject *sum = PyLong_FromLongLong(cell(self, 0)), *scale = PyLong_FromDouble(self->scale);
     PyObject *quotient = sum == NULL || scale == NULL ? NULL : PyNumber_TrueDivide(sum, scale); /* rounded once */
     Py_XDECREF(sum);
@@ -380,7 +381,7 @@ static PyGetSetDef histogram_getset[] = {
 
 static PyType_Slot histogram_type_slots[] = {
     {Py_tp_doc, "HistogramSlot(bounds, scale=10**9)\n--\n\nCounts of values up to each of `bounds` and above the last, "
-                "and their sum times `scale`."},
+                "and their sum times `scale`; with 0 the sum is the bits of a double."},
     {Py_tp_new, histogram_new},
     {Py_tp_init, histogram_init},
     {Py_tp_dealloc, histogram_dealloc},

@@ -21,17 +21,17 @@ _LIMIT = 2.0**63
 
 
 class HistogramSlot(Labelled):
-    """Counts of values up to each of `bounds` and above the last, and their sum times `scale`."""
+    """Counts of values up to each of `bounds` and above the last, and their sum times `scale`; for 0 a double."""
 
     __slots__ = ("_cells", "_scale", "bounds")
     bounds: tuple[float, ...]
-    _cells: list[int]
+    _cells: list[float]  # the sum is one where the scale is 0
     _scale: int
 
     def __new__(cls, bounds: Iterable[float], scale: int = 10**9) -> Self:
         given = tuple(bounds)
-        if scale < 1:
-            raise ValueError("the scale is 1 or more")
+        if scale < 0:
+            raise ValueError("the scale is 0 or more")
         if not 1 <= len(given) <= _MAX_BOUNDS:
             raise ValueError(f"a histogram has 1 to {_MAX_BOUNDS} bounds, not {len(given)}")
         floats: list[float] = []
@@ -46,27 +46,31 @@ class HistogramSlot(Labelled):
         self._children = None
         self._scale = scale
         self.bounds = tuple(floats)
-        self._cells = [0] * (len(floats) + 2)
+        self._cells = [0 if scale else 0.0, *[0] * (len(floats) + 1)]
         return self
 
     @property
     def cells(self) -> tuple[int, ...]:
         """The sum as it is kept, then the count of each bucket."""
-        return tuple(self._cells)
+        total = self._cells[0] if self._scale else slots.bits(self._cells[0])
+        return (int(total), *map(int, self._cells[1:]))
 
     @property
     def count(self) -> int:
         """How many values were observed."""
-        return sum(self._cells[1:])
+        return int(sum(self._cells[1:]))
 
     @property
     def sum(self) -> float:
         """Their sum."""
-        return self._cells[0] / self._scale
+        return self._cells[0] / (self._scale or 1)
 
     def observe(self, value: float, /) -> None:
         """Counts a value. ValueError: it is nan; OverflowError: the sum could not hold it; nothing has changed then."""
         x = ldexp(value, 0)
+        if not self._scale:
+            slots.add_double(self._cells, None if isnan(x) else self._bucket(x), x)
+            return
         amount = x * self._scale
         if not -_LIMIT <= amount < _LIMIT:
             if isnan(x):
@@ -89,7 +93,7 @@ class HistogramSlot(Labelled):
         return Timer(self)
 
     def _reset(self) -> None:
-        self._cells = [0] * len(self._cells)
+        self._cells = [0 if self._scale else 0.0, *[0] * (len(self._cells) - 1)]
 
 
 class Timer:

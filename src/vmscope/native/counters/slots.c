@@ -1,11 +1,11 @@
-/* The live values: one aligned 64-bit word for a number, a guarded buffer for a text.
+/* The live values: one aligned 64-bit word for a number, a second one for a counter's fractions, a guarded buffer for
+ * a text.
  *
  * An update is one atomic operation (vmscope_add) on memory that belongs to the object itself, so it is exact under
  * any number of threads, in signal handlers and destructors, before a region exists and after it went.
- * Sums wrap around at 64 bits, as Java's do. */
+ * Sums of integers wrap around at 64 bits, as Java's do. */
+#include "attributes.h"
 #include "native.h"
-
-#include <string.h>
 
 PyObject *
 vmscope_init_subclass(PyObject *subclass, PyObject *Py_UNUSED(ignored))
@@ -116,21 +116,6 @@ long_add(PyObject *self, PyObject *amount)
 }
 
 static PyObject *
-counter_add(PyObject *self, PyObject *amount)
-{
-    int64_t value;
-    if (as_int64(amount, &value) < 0) {
-        return NULL;
-    }
-    if (value < 0) {
-        PyErr_SetString(PyExc_ValueError, "a counter only grows: add() takes no negative amount");
-        return NULL;
-    }
-    vmscope_add(&((LongSlot *)self)->value, value);
-    Py_RETURN_NONE;
-}
-
-static PyObject *
 long_set(PyObject *self, PyObject *number)
 {
     int64_t value;
@@ -154,6 +139,161 @@ long_value(PyObject *self, void *Py_UNUSED(closure))
     return PyLong_FromLongLong(atomic_load_explicit(&((LongSlot *)self)->value, memory_order_relaxed));
 }
 
+static PyObject *
+cells(int64_t first, int64_t second, Py_ssize_t count)
+{
+    PyObject *numbers[] = {PyLong_FromLongLong(first), PyLong_FromLongLong(second)}, *tuple = NULL;
+    if (numbers[0] != NULL && numbers[1] != NULL) {
+        tuple = count == 1 ? PyTuple_Pack(1, numbers[0]) : PyTuple_Pack(2, numbers[0], numbers[1]);
+    }
+    Py_XDECREF(numbers[0]);
+    Py_XDECREF(numbers[1]);
+    return tuple;
+}
+
+static PyObject *
+long_cells(PyObject *self, void *Py_UNUSED(closure))
+{
+    return cells(atomic_load_explicit(&((LongSlot *)self)->value, memory_order_relaxed), 0, 1);
+}
+
+/* -- counters: whole amounts, and the others beside them --------------------------------------------- */
+
+static inline int64_t
+bits_of(PyObject *counter)
+{
+    return atomic_load_explicit(&((CounterSlot *)counter)->fraction, memory_order_relaxed);
+}
+
+static PyObject *
+counter_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *self = long_new(type, args, kwargs);
+    if (self != NULL) {
+        atomic_init(&((CounterSlot *)self)->fraction, 0);
+    }
+    return self;
+}
+
+static PyObject *
+refuse_negative(void)
+{
+    PyErr_SetString(PyExc_ValueError, "a counter only grows: add() takes no negative amount");
+    return NULL;
+}
+
+static PyObject *
+add_double(PyObject *self, double amount)
+{
+    if (!(amount >= 0)) { /* nan too */
+        return refuse_negative();
+    }
+    if (amount < 0x1p63 && amount == (double)(int64_t)amount) {
+        vmscope_add(&((LongSlot *)self)->value, (int64_t)amount);
+        Py_RETURN_NONE;
+    }
+    if (bits_of(self) == 0) { /* the first one */
+        PyObject *shown = vmscope_call_method(self, "_show_fraction", NULL);
+        if (shown == NULL) {
+            return NULL;
+        }
+        Py_DECREF(shown);
+    }
+    vmscope_add_double(&((CounterSlot *)self)->fraction, amount);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+counter_add(PyObject *self, PyObject *amount)
+{
+    int64_t value;
+    if (PyLong_CheckExact(amount) && VMSCOPE_IS_COMPACT(amount)) { /* first: that is what most amounts are */
+        value = VMSCOPE_COMPACT_VALUE(amount);
+    } else if (PyFloat_Check(amount)) {
+        return add_double(self, PyFloat_AS_DOUBLE(amount));
+    } else if (as_int64(amount, &value) < 0) {
+        return NULL;
+    }
+    if (value < 0) {
+        return refuse_negative();
+    }
+    vmscope_add(&((LongSlot *)self)->value, value);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+counter_value(PyObject *self, void *Py_UNUSED(closure))
+{
+    int64_t whole = atomic_load_explicit(&((LongSlot *)self)->value, memory_order_relaxed), bits = bits_of(self);
+    return bits == 0 ? PyLong_FromLongLong(whole) : PyFloat_FromDouble((double)whole + vmscope_double(bits));
+}
+
+static PyObject *
+counter_cells(PyObject *self, void *Py_UNUSED(closure))
+{
+    return cells(atomic_load_explicit(&((LongSlot *)self)->value, memory_order_relaxed), bits_of(self), 2);
+}
+
+static PyObject *
+counter_reset(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    atomic_store_explicit(&((LongSlot *)self)->value, 0, memory_order_relaxed);
+    atomic_store_explicit(&((CounterSlot *)self)->fraction, 0, memory_order_relaxed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+counter_show_fraction(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
+{
+    Py_RETURN_NONE;
+}
+
+/* -- gauges of floats: the value is the bits of a double --------------------------------------------- */
+
+static PyObject *
+float_inc(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    vmscope_add_double(&((LongSlot *)self)->value, 1);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+float_dec(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    vmscope_add_double(&((LongSlot *)self)->value, -1);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+float_add(PyObject *self, PyObject *amount)
+{
+    double number;
+    if (vmscope_as_double(amount, &number) < 0) {
+        return NULL;
+    }
+    vmscope_add_double(&((LongSlot *)self)->value, number);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+float_set(PyObject *self, PyObject *value)
+{
+    double number;
+    if (vmscope_as_double(value, &number) < 0) {
+        return NULL;
+    }
+    atomic_store_explicit(&((LongSlot *)self)->value, vmscope_bits(number), memory_order_relaxed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+float_value(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyFloat_FromDouble(vmscope_double(atomic_load_explicit(&((LongSlot *)self)->value, memory_order_relaxed)));
+}
+
+/* -- the types of numbers ---------------------------------------------------------------------------- */
+
 static PyMethodDef long_methods[] = {
     {"_restore", long_set, METH_O, "Puts a value back, whatever the kind."},
     {"_reset", long_reset, METH_NOARGS, "Back to zero: for forked children."},
@@ -165,6 +305,17 @@ static PyMethodDef long_methods[] = {
 static PyMethodDef counter_methods[] = {
     {"inc", long_inc, METH_NOARGS, "Adds one."},
     {"add", counter_add, METH_O, "Adds an amount of zero or more (ValueError otherwise)."},
+    {"_reset", counter_reset, METH_NOARGS, "Back to zero: for forked children."},
+    {"_show_fraction", counter_show_fraction, METH_NOARGS, "The first amount that is not whole is about to be added."},
+    {NULL},
+};
+
+static PyMethodDef float_gauge_methods[] = {
+    {"inc", float_inc, METH_NOARGS, "Adds one."},
+    {"dec", float_dec, METH_NOARGS, "Takes one away."},
+    {"add", float_add, METH_O, "Adds an amount, negative or not."},
+    {"set", float_set, METH_O, "Sets the value."},
+    {"_restore", float_set, METH_O, "Puts a value back."},
     {NULL},
 };
 
@@ -178,6 +329,18 @@ static PyMethodDef gauge_methods[] = {
 
 static PyGetSetDef long_getset[] = {
     {"value", long_value, NULL, "The value now, an int of 64 bits.", NULL},
+    {"cells", long_cells, NULL, "The value as it is kept, in a tuple.", NULL},
+    {NULL},
+};
+
+static PyGetSetDef counter_getset[] = {
+    {"value", counter_value, NULL, "The value now: an int of 64 bits, or a float once an amount was not whole.", NULL},
+    {"cells", counter_cells, NULL, "The sum of whole amounts; the bits of a double, the sum of the others.", NULL},
+    {NULL},
+};
+
+static PyGetSetDef float_gauge_getset[] = {
+    {"value", float_value, NULL, "The value now, a float.", NULL},
     {NULL},
 };
 
@@ -192,6 +355,8 @@ static PyType_Slot long_type_slots[] = {
 
 static PyType_Slot counter_type_slots[] = {
     {Py_tp_doc, "A number that only grows."},
+    {Py_tp_new, counter_new},
+    {Py_tp_getset, counter_getset},
     {Py_tp_methods, counter_methods},
     {0, NULL},
 };
@@ -202,11 +367,21 @@ static PyType_Slot gauge_type_slots[] = {
     {0, NULL},
 };
 
+static PyType_Slot float_gauge_type_slots[] = {
+    {Py_tp_doc, "A float that goes up and down."},
+    {Py_tp_methods, float_gauge_methods},
+    {Py_tp_getset, float_gauge_getset},
+    {0, NULL},
+};
+
 #define SLOT_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE)
 
 static PyType_Spec long_spec = {"vmscope.native.LongSlot", sizeof(LongSlot), 0, SLOT_FLAGS, long_type_slots};
-static PyType_Spec counter_spec = {"vmscope.native.CounterSlot", sizeof(LongSlot), 0, SLOT_FLAGS, counter_type_slots};
+static PyType_Spec counter_spec = {"vmscope.native.CounterSlot", sizeof(CounterSlot), 0, SLOT_FLAGS,
+                                   counter_type_slots};
 static PyType_Spec gauge_spec = {"vmscope.native.GaugeSlot", sizeof(LongSlot), 0, SLOT_FLAGS, gauge_type_slots};
+static PyType_Spec float_gauge_spec = {"vmscope.native.FloatGaugeSlot", sizeof(LongSlot), 0, SLOT_FLAGS,
+                                       float_gauge_type_slots};
 
 /* -- text ----------------------------------------------------------------------------------------- */
 
@@ -391,6 +566,9 @@ reset_slots(PyObject *module, PyObject *slots)
             if (atomic_load_explicit(&number->value, memory_order_relaxed) != 0) {
                 atomic_store_explicit(&number->value, 0, memory_order_relaxed);
             }
+            if (PyType_IsSubtype(Py_TYPE(slot), state->counter_slot) && bits_of(slot) != 0) {
+                atomic_store_explicit(&((CounterSlot *)slot)->fraction, 0, memory_order_relaxed);
+            }
         } else if (PyType_IsSubtype(Py_TYPE(slot), state->histogram_slot)) {
             vmscope_reset_histogram((HistogramSlot *)slot);
         }
@@ -412,7 +590,11 @@ vmscope_add_slots(PyObject *module)
     if (state->long_slot == NULL || PyModule_AddFunctions(module, slot_functions) < 0) {
         return -1;
     }
-    PyType_Spec *children[] = {&counter_spec, &gauge_spec};
+    state->counter_slot = vmscope_add_type(module, &counter_spec, state->long_slot);
+    if (state->counter_slot == NULL) {
+        return -1;
+    }
+    PyType_Spec *children[] = {&gauge_spec, &float_gauge_spec};
     for (size_t i = 0; i < sizeof children / sizeof *children; i++) {
         PyTypeObject *type = vmscope_add_type(module, children[i], state->long_slot);
         if (type == NULL) {

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from _thread import RLock
+from math import ldexp
 from operator import index
+from struct import Struct
 
 from vmscope.native.counters.labels import Labelled
 
@@ -17,10 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-__all__ = ["CounterSlot", "GaugeSlot", "LongSlot", "TextSlot", "reset_slots"]
+__all__ = ["CounterSlot", "FloatGaugeSlot", "GaugeSlot", "LongSlot", "TextSlot", "reset_slots"]
 
 _LOW, _HIGH, _RANGE = -(1 << 63), (1 << 63) - 1, 1 << 64
+_END = 2.0**63
 _MAX_TEXT = 32768
+_NEGATIVE = "a counter only grows: add() takes no negative amount"
+
+_BITS, _DOUBLE = Struct("=q"), Struct("=d")
 
 _lock = RLock()
 
@@ -49,11 +55,24 @@ def _int64(number: int) -> int:
     return value
 
 
-def add_cells(cells: list[int], bucket: int, amount: int) -> None:
+def bits(number: float) -> int:
+    """A double's bits, as a signed integer."""
+    return int(_BITS.unpack(_DOUBLE.pack(number))[0])
+
+
+def add_cells(cells: list[float], bucket: int, amount: int) -> None:
     """One more in a bucket of a histogram, and so much more in its sum."""
     with _lock:
         cells[0] = (cells[0] + amount - _LOW) % _RANGE + _LOW
         cells[1 + bucket] += 1
+
+
+def add_double(cells: list[float], bucket: int | None, amount: float) -> None:
+    """The same where the sum is a double; None: in no bucket."""
+    with _lock:
+        cells[0] += amount
+        if bucket is not None:
+            cells[1 + bucket] += 1
 
 
 class LongSlot(Labelled):
@@ -73,6 +92,11 @@ class LongSlot(Labelled):
         """The value now, an int of 64 bits."""
         return self._value
 
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The value as it is kept, in a tuple."""
+        return (self._value,)
+
     def _add(self, amount: int) -> None:
         with _lock:
             self._value = (self._value + amount - _LOW) % _RANGE + _LOW
@@ -85,18 +109,52 @@ class LongSlot(Labelled):
 
 
 class CounterSlot(LongSlot):
-    """A number that only grows."""
+    """A number that only grows. Amounts that are not whole are added up by themselves."""
 
-    __slots__ = ()
+    __slots__ = ("_fraction",)
+    _fraction: float
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        self = super().__new__(cls)
+        self._fraction = 0.0
+        return self
+
+    @property
+    def value(self) -> float:  # type: ignore[override]
+        """The value now: an int of 64 bits, or a float once an amount was not whole."""
+        return self._value + self._fraction if self._fraction else self._value
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The sum of whole amounts; the bits of a double, the sum of the others."""
+        return self._value, bits(self._fraction)
 
     def inc(self) -> None:
         self._add(1)
 
-    def add(self, amount: int, /) -> None:
-        value = _int64(amount)
+    def add(self, amount: int | float, /) -> None:
+        if isinstance(amount, float) and not (amount.is_integer() and amount < _END):
+            self._add_fraction(amount)
+            return
+        value = _int64(int(amount) if isinstance(amount, float) else amount)
         if value < 0:
-            raise ValueError("a counter only grows: add() takes no negative amount")
+            raise ValueError(_NEGATIVE)
         self._add(value)
+
+    def _add_fraction(self, amount: float) -> None:
+        if not amount >= 0:
+            raise ValueError(_NEGATIVE)
+        if not self._fraction:
+            self._show_fraction()
+        with _lock:
+            self._fraction += amount
+
+    def _show_fraction(self) -> None:
+        """The first amount that is not whole is about to be added."""
+
+    def _reset(self) -> None:
+        self._value = 0
+        self._fraction = 0.0
 
 
 class GaugeSlot(LongSlot):
@@ -115,6 +173,47 @@ class GaugeSlot(LongSlot):
 
     def set(self, value: int, /) -> None:
         self._value = _int64(value)
+
+
+class FloatGaugeSlot(LongSlot):
+    """A float that goes up and down."""
+
+    __slots__ = ("_float",)
+    _float: float
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        self = super().__new__(cls)
+        self._float = 0.0
+        return self
+
+    @property
+    def value(self) -> float:  # type: ignore[override]
+        """The value now, a float."""
+        return self._float
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """Its bits."""
+        return (bits(self._float),)
+
+    def inc(self) -> None:
+        self.add(1.0)
+
+    def dec(self) -> None:
+        self.add(-1.0)
+
+    def add(self, amount: float, /) -> None:
+        number = ldexp(amount, 0)  # the one call that takes a number as C does, and gives it back
+        with _lock:
+            self._float += number
+
+    def set(self, value: float, /) -> None:
+        self._float = ldexp(value, 0)
+
+    _restore = set
+
+    def _reset(self) -> None:
+        self._float = 0.0
 
 
 class TextSlot:

@@ -163,11 +163,16 @@ read_binding(NativeState *state, PyObject *item, size_t length, Binding *out)
         return -1;
     }
     size_t size = sizeof(int64_t), cells = 1;
+    _Atomic int64_t *fraction = NULL;
     *out = (Binding){.slot = slot, .offset = (uint32_t)offset, .sequence = 1}; /* odd: the first visit copies a text */
     if (PyObject_TypeCheck(slot, state->text_slot)) {
         size = (size_t)((TextSlot *)slot)->capacity + 1;
     } else if (PyObject_TypeCheck(slot, state->long_slot)) {
         out->value = &((LongSlot *)slot)->value;
+        if (PyObject_TypeCheck(slot, state->counter_slot)) {
+            fraction = &((CounterSlot *)slot)->fraction;
+            cells = 2;
+        }
     } else if (PyObject_TypeCheck(slot, state->histogram_slot)) {
         out->value = ((HistogramSlot *)slot)->cells;
         cells = ((HistogramSlot *)slot)->bound_count + 2;
@@ -185,8 +190,8 @@ read_binding(NativeState *state, PyObject *item, size_t length, Binding *out)
                      offset, length);
         return -1;
     }
-    if (out->value != NULL) {
-        out->value += index;
+    if (index != 0) {
+        out->value = fraction != NULL ? fraction : out->value + index;
     }
     return 0;
 }

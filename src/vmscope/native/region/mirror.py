@@ -82,9 +82,9 @@ class Mirror(Thread):
             size, cells, alignment = 8, 1, 8
             if isinstance(slot, TextSlot):
                 size, alignment = slot.capacity + 1, 1
-            elif isinstance(slot, HistogramSlot):
+            elif isinstance(slot, HistogramSlot | LongSlot):
                 cells = len(slot.cells)
-            elif not isinstance(slot, LongSlot):
+            else:
                 raise TypeError(f"append() binds slots, not {type(slot).__name__}")
             if not 0 <= cell < cells:
                 raise ValueError(f"the slot has no cell {cell}")
@@ -337,7 +337,7 @@ class Mirror(Thread):
 def _encoded(slot: Slot, cell: int) -> bytes:
     if isinstance(slot, TextSlot):
         return slot.value.encode().ljust(slot.capacity, b"\0")
-    return _LONG.pack(slot.value if isinstance(slot, LongSlot) else slot.cells[cell])
+    return _LONG.pack(slot.cells[cell])
 
 
 def _write_range(fd: int, data: bytes | memoryview, offset: int) -> None:

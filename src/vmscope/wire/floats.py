@@ -1,0 +1,33 @@
+"""Floats: entries whose number is the bits of a double. Their names end in `#f64`."""
+
+from __future__ import annotations
+
+from struct import pack, unpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MARK = "#f64"
+
+
+def double(bits: int) -> float:
+    return float(unpack("=d", pack("=q", bits))[0])
+
+
+def with_floats(values: Mapping[str, int | str]) -> dict[str, int | float | str]:
+    """The values, but floats as such and under their names without the mark.
+
+    Of a counter the entry of this name has the sum of whole amounts, and the one with the mark that of the others: both
+    are added up.
+    """
+    found: dict[str, int | float | str] = {}
+    for name, value in values.items():
+        plain = name.removesuffix(MARK)
+        if plain != name and isinstance(value, int):
+            whole = values.get(plain, 0)
+            if isinstance(whole, int):
+                found[plain] = whole + double(value)
+                continue
+        found.setdefault(name, value)
+    return found
