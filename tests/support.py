@@ -214,6 +214,14 @@ class User:
         return self.name
 
 
+# A killed process of another user has left it, and had this one's pid: only root can remove it.
+FREE_SOCKET = """
+import os
+if os.path.lexists(socket := f"/tmp/.java_pid{os.getpid()}"):
+    os.unlink(socket)
+del socket
+"""
+
 # An interpreter below a directory that only root may enter cannot be started by another user: so the child starts
 # as root, imports, and only then becomes the user; it is made dumpable again, as a process of that user's own would be.
 BECOME = """
@@ -233,5 +241,5 @@ def python_command(
     code = textwrap.dedent(code)
     if user is not None:
         imports = "".join(f"import {name}\n" for name in preload)
-        code = imports + BECOME.format(uid=user.uid, gid=user.gid, name=user.name) + code
+        code = imports + FREE_SOCKET + BECOME.format(uid=user.uid, gid=user.gid, name=user.name) + code
     return [sys.executable, *options, "-c", code, *arguments]

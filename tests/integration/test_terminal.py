@@ -178,30 +178,33 @@ def test_an_error_stays_one_line(hostile: Child) -> None:
     assert text.count("\n") == 1
 
 
+TYPED = "\x1b[2Jnobody"  # the main class of no VM, while another worker runs a hostile one
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["\x1b[2J"],
-        ["ps", "\x1b[2J"],
-        ["ps", "--sort=\x1b[2J"],
-        ["stat", "file:/nonexistent/\x1b[2J\udcff"],
-        ["counters", "\x1b[2J"],
-        ["cmd", "\x1b[2J"],
-        ["cmd", "1", "two", "words ='\"\x1b[2J"],
-        ["jps", "\x1b[2J"],
-        ["jps", "-\x1b[2J"],
-        ["jstat", "-gc", "\x1b[2J"],
-        ["jcmd", "\x1b[2J", "help"],
-        ["jcmd", "1", "-f", "/nonexistent/\x1b[2J"],
-        ["run", "/nonexistent/\x1b[2J"],
-        ["run", "-XX:\x1b[2J", "-c", "pass"],
-        ["autostart", "\x1b[2J"],
+        [TYPED],
+        ["ps", TYPED],
+        ["ps", f"--sort={TYPED}"],
+        ["stat", f"file:/nonexistent/{TYPED}\udcff"],
+        ["counters", TYPED],
+        ["cmd", TYPED],
+        ["cmd", "1", "two", f"words ='\"{TYPED}"],
+        ["jps", TYPED],
+        ["jps", f"-{TYPED}"],
+        ["jstat", "-gc", TYPED],
+        ["jcmd", TYPED, "help"],
+        ["jcmd", "1", "-f", f"/nonexistent/{TYPED}"],
+        ["run", f"/nonexistent/{TYPED}"],
+        ["run", f"-XX:{TYPED}", "-c", "pass"],
+        ["autostart", TYPED],
     ],
     ids=ascii,
 )
 def test_what_was_typed_or_pasted(arguments: list[str]) -> None:
     """A script may have it from somebody else: a file's name, an argument."""
-    status = 1 if arguments[0] in ("jps", "jstat", "jcmd", "stat", "counters") or arguments == ["cmd", "\x1b[2J"] else 2
+    status = 1 if arguments[0] in ("jps", "jstat", "jcmd", "stat", "counters") or arguments == ["cmd", TYPED] else 2
     text = assert_harmless(on_terminal(*arguments, status=status))
     assert "1b" in text or arguments[0] in ("autostart", "jcmd", "jps", "cmd")
 
