@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from textwrap import dedent
 
@@ -16,9 +17,11 @@ from tests import corpus
 from tests.conftest import StartPython, StartVMScope
 from tests.published import cpython, publish, region
 from tests.wait import wait_for
+from vmscope import native
 from vmscope.errors import FormatError, NoRegion, NoSuchProcess, StaleRegion
 from vmscope.reader import VM, Candidate, attachment, vms
 from vmscope.reader.machine import kind_of, short_name
+from vmscope.reader.own import gather_all
 from vmscope.reader.sampler import Sampler
 from vmscope.wire import decode
 
@@ -235,6 +238,26 @@ def test_a_vm_that_grows_or_goes_while_it_is_sampled(fleet: list[VM], tmp_path: 
     assert sampler.index == [0, 4, 8, 13]
     assert buffer.tolist()[:5] == [5, 6, 7, 8, 1000]
     assert sampler.layouts > 1
+
+
+def test_a_vm_that_changes_without_pause_is_lost(fleet: list[VM], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are sampled."""
+    stamps = count(1000)
+
+    def restless(mappings: Iterable[native.Mapping]) -> Callable[..., list[int]]:
+        gather = gather_all(mappings)
+
+        def gather_after_a_change(jobs: Sequence[tuple[native.Mapping, memoryview]], out: memoryview) -> list[int]:
+            with open(fleet[1].path, "r+b") as file:
+                os.pwrite(file.fileno(), struct.pack("=q", next(stamps)), 16)
+            return gather(jobs, out)
+
+        return gather_after_a_change
+
+    monkeypatch.setattr("vmscope.reader.sampler.gather_all", restless)
+    sampler = Sampler(fleet)
+    assert sampler.sample().tolist()[:4] == [0, 1, 2, 2000]
+    assert sampler.lost == [fleet[1]]
 
 
 def test_other_byte_orders_and_odd_layouts(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 
 from vmscope import native
 from vmscope.errors import VMScopeError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from vmscope.reader.machine import VM
 
 _WATCHED = words("i", [0, 8, 16, 24])  # the prologue's words: any change of structure shows there
+_ATTEMPTS = 20  # times that a sample is begun anew before those that change are left out
 _BIG = sys.byteorder == "big"
 
 
@@ -23,7 +25,7 @@ class Sampler:
     """Samples every number of the given VMs. Texts are left out, and VMs whose layout no VM would make.
 
     `vms` are those that are sampled; `index[i]` is where the numbers of `vms[i]` begin in the buffer, `names(i)`
-    what they are. `lost` are the VMs whose region is gone; they are no longer in `vms`. A VM that gets new
+    what they are. `lost` are the VMs whose region is gone, or changes without pause; they are no longer in `vms`. A VM that gets new
     counters is laid out anew, at the end of the sample that shows them: look at `layouts`, which counts that.
     """
 
@@ -44,17 +46,25 @@ class Sampler:
 
     def sample(self) -> memoryview:
         """Reads every number once. The buffer is overwritten by the next sample, but for a new layout."""
-        while True:
+        for attempt in count():
             lost = self._gather(self._jobs, self._buffer)
             lost += self._gather(self._watching, self._watch)
             if not lost and self._watch == self._known:
                 break
+            if attempt >= _ATTEMPTS:
+                lost += self._changed()
             for position in sorted(set(lost), reverse=True):
                 self.lost.append(self.vms.pop(position))
             self._lay_out()
         for start, end in self._swapped:
             swap(self._buffer[start:end])
         return self._buffer.toreadonly()
+
+    def _changed(self) -> list[int]:
+        """The positions of VMs that have another structure than they were laid out for."""
+        width = len(_WATCHED)
+        places = [slice(width * position, width * (position + 1)) for position in range(len(self.vms))]
+        return [position for position, place in enumerate(places) if self._watch[place] != self._known[place]]
 
     def _lay_out(self) -> None:
         """Looks at every structure, and makes the buffer for it."""
