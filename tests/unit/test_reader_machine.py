@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count
 from pathlib import Path
 from textwrap import dedent
 
@@ -242,7 +242,7 @@ def test_a_vm_that_grows_or_goes_while_it_is_sampled(fleet: list[VM], tmp_path: 
 
 def test_a_vm_that_changes_without_pause_is_lost(fleet: list[VM], monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are sampled."""
-    stamps = count(1000)
+    stamps = itertools.count(1000)
 
     def restless(mappings: Iterable[native.Mapping]) -> Callable[..., list[int]]:
         gather = gather_all(mappings)

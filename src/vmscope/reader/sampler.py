@@ -25,8 +25,9 @@ class Sampler:
     """Samples every number of the given VMs. Texts are left out, and VMs whose layout no VM would make.
 
     `vms` are those that are sampled; `index[i]` is where the numbers of `vms[i]` begin in the buffer, `names(i)`
-    what they are. `lost` are the VMs whose region is gone, or changes without pause; they are no longer in `vms`. A VM that gets new
-    counters is laid out anew, at the end of the sample that shows them: look at `layouts`, which counts that.
+    what they are. `lost` are the VMs whose region is gone, or changes without pause; they are no longer in `vms`.
+    A VM that gets new counters is laid out anew, at the end of the sample that shows them: look at `layouts`, which
+    counts that.
     """
 
     def __init__(self, vms: Sequence[VM]) -> None:
