@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import re
 import sys
 import tempfile
@@ -23,8 +24,9 @@ from vmscope.export.otlp import Encoder
 from vmscope.export.text import TEXT_0
 from vmscope.reader import roster
 
-PROCESSES, FEW, SERIES = 400, 100, 170
+PROCESSES, FEW, MANY, SERIES = 400, 100, 4000, 170
 SCRAPED_EACH = 15.0  # seconds
+MEMORY = 16e9  # bytes that a machine needs for MANY
 PORT = re.compile(rb":(\d+)")
 
 SERVER = """
@@ -60,6 +62,18 @@ def figures(rounds: int) -> Iterator[Figure]:
         few = in_turns({"few": call(exporter, 5)}, rounds)["few"]
     yield Figure(f"a scrape of {PROCESSES} processes by pid, to one of {FEW}", found["pid"], few, 4.4)
     yield _cpu(rounds)
+    yield from _many(rounds)
+
+
+def _many(rounds: int) -> Iterator[Figure]:
+    """Ten times as many processes, which nobody samples: 20,000 threads that wake all the time would be measured."""
+    if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < MEMORY:
+        return
+    found = {}
+    for size in (PROCESSES, MANY):
+        with fleet(size, SERIES, 0), _exporter("--by=service") as exporter:
+            found[size] = in_turns({str(size): call(exporter)}, rounds)[str(size)]
+    yield Figure(f"a scrape of {MANY:,} processes by service, to one of {PROCESSES}", found[MANY], found[PROCESSES], 11)
 
 
 def _write_files(folder: str) -> None:

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.fleet SIZE NUMBERS`: idle Python VMs, each with so many numbers in its region.
+"""`python -m benchmarks.fleet SIZE NUMBERS INTERVAL`: idle Python VMs, each with so many numbers in its region, and
+sampled each INTERVAL ms (0: never).
 
 Says "ready" when all have a region; all end when standard input does.
 """
@@ -11,14 +12,14 @@ import sys
 import vmscope
 
 
-def publish(numbers: int) -> None:
-    vmscope.start()
+def publish(numbers: int, interval: int) -> None:
+    vmscope.start(f"-XX:PerfDataSamplingInterval={interval}")
     present = sum(isinstance(value, int) for value in vmscope.vm("self").values().values())
     for number in range(numbers - present):
         vmscope.counter(f"benchmark.fleet.counter.{number}").add(number)
 
 
-def main(size: int, numbers: int) -> None:
+def main(size: int, numbers: int, interval: int) -> None:
     done, write_done = os.pipe()
     wait, write_wait = os.pipe()
     children = []
@@ -26,7 +27,7 @@ def main(size: int, numbers: int) -> None:
         pid = os.fork()
         if pid == 0:
             os.close(write_wait)
-            publish(numbers)
+            publish(numbers, interval)
             os.write(write_done, b".")
             os.read(wait, 1)  # until the parent's end of the pipe is closed
             sys.exit()
@@ -42,4 +43,4 @@ def main(size: int, numbers: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(*map(int, sys.argv[1:]))

@@ -81,11 +81,13 @@ def ten_vms() -> Iterator[list[int]]:
 
 
 @contextmanager
-def fleet(size: int, numbers: int) -> Iterator[list[VM]]:
-    """Many live Pythons, each with a region of just so many numbers; gives them as open VMs."""
-    with Child([sys.executable, "-m", "benchmarks.fleet", str(size), str(numbers)], cwd=ROOT) as parent:
-        parent.read_until(b"ready\n")
-        deadline = time.monotonic() + 30
+def fleet(size: int, numbers: int, interval: int = 50) -> Iterator[list[VM]]:
+    """Many live Pythons, sampled each `interval` ms, with a region of just so many numbers; gives them as open VMs."""
+    command = [sys.executable, "-m", "benchmarks.fleet", str(size), str(numbers), str(interval)]
+    patience = 30 + size / 10
+    with Child(command, cwd=ROOT) as parent:
+        parent.read_until(b"ready\n", timeout=patience)
+        deadline = time.monotonic() + patience
         while True:
             vms = vmscope.vms()
             counts = [sum(isinstance(value, int) for value in vm.values().values()) for vm in vms]
