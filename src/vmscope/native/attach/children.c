@@ -160,6 +160,16 @@ vmscope_watch_child(Listener *self, pid_t pid)
     }
 }
 
+static rlim_t
+count_watched(const Listener *self)
+{
+    rlim_t count = 0;
+    for (const struct Child *child = self->children; child < self->children + MAX_CHILDREN; child++) {
+        count += child->pid != 0 && child->fd >= 0;
+    }
+    return count;
+}
+
 /* A descriptor by which its end wakes the thread. -1 with errno. The half of all numbers stays for clients. */
 static int
 open_child(Listener *self, pid_t pid)
@@ -167,15 +177,15 @@ open_child(Listener *self, pid_t pid)
 #ifdef SYS_pidfd_open
     struct rlimit limit;
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)pid};
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || count_watched(self) >= limit.rlim_cur / 2) {
+        errno = EMFILE;
+        return -1;
+    }
     if (self->children_fd < 0 && (self->children_fd = epoll_create1(EPOLL_CLOEXEC)) < 0) {
         return -1;
     }
     int fd = (int)syscall(SYS_pidfd_open, pid, 0U);
-    if (fd < 0) {
-        return -1;
-    }
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd < limit.rlim_cur / 2 &&
-        epoll_ctl(self->children_fd, EPOLL_CTL_ADD, fd, &event) == 0) {
+    if (fd < 0 || epoll_ctl(self->children_fd, EPOLL_CTL_ADD, fd, &event) == 0) {
         return fd;
     }
     close(fd);
@@ -215,14 +225,12 @@ vmscope_look_at_children(Listener *self, int64_t now)
     memcpy(regions, self->regions, sizeof regions);
     pthread_mutex_unlock(&self->mutex);
     self->children_at = VMSCOPE_FOREVER;
-    int watched = 0;
     for (struct Child *child = self->children; child < self->children + MAX_CHILDREN; child++) {
         if (child->pid != 0 && child->fd < 0 && !vmscope_thread_is_stopping(&self->io_thread)) {
             look_at_child(self, regions, child, now);
         }
-        watched |= child->pid != 0 && child->fd >= 0;
     }
-    if (!watched && self->children_fd >= 0) {
+    if (self->children_fd >= 0 && count_watched(self) == 0) {
         close(self->children_fd);
         self->children_fd = -1;
     }
