@@ -606,6 +606,16 @@ def test_it_opens_again(form: Any, tmp_path: Path) -> None:
     assert serving.listener.close(SECOND)
 
 
+def test_closing_while_the_socket_is_made_anew(form: Any, tmp_path: Path) -> None:
+    """It has its name before the listener knows of it."""
+    for _ in range(200):
+        serving = Serving(form, tmp_path)
+        serving.path.unlink()
+        serving.listener.check()
+        assert serving.listener.close(10 * SECOND)
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_closing_while_a_command_runs(form: Any, tmp_path: Path) -> None:
     """It is waited for as long as one says; its client hears no more."""
     begun, over = threading.Event(), threading.Event()

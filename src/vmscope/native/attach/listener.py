@@ -219,7 +219,10 @@ class Listener(Thread):
         self.closed = True
         if unlink:
             self._unlink()
-        return self._deactivate(timeout)
+        ended = self._deactivate(timeout)
+        if unlink:
+            self._unlink()  # the thread was making it anew
+        return ended
 
     def _unlink(self) -> None:
         if self._owner == os.getpid() and socket.is_named(self._path, self._inode):
