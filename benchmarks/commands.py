@@ -21,7 +21,7 @@ MEMORY = 0.2  # of the heap dumped
 DUMPS = """
 import io, sys, threading, time
 from vmscope import commands, native
-from vmscope.tool.model import thread_snapshot as sightings
+from vmscope.tool.model import thread_snapshot
 condition = threading.Condition()
 def wait(depth):
     if depth:
@@ -42,7 +42,7 @@ class Clock:
             self.since = time.thread_time()
             return result
         return between
-rest, task_ids, read_tasks = sightings.Turns.rest, native.task_ids, native.read_tasks
+rest, os_thread_ids, read_os_threads = thread_snapshot.Turns.rest, native.os_thread_ids, native.read_os_threads
 print("ready", flush=True)
 for line in sys.stdin:
     begin = time.thread_time()
@@ -52,8 +52,8 @@ for line in sys.stdin:
         del frames
     else:
         clock = Clock()
-        sightings.Turns.rest = clock.around(rest)
-        native.task_ids, native.read_tasks = clock.around(task_ids), clock.around(read_tasks)
+        thread_snapshot.Turns.rest = clock.around(rest)
+        native.os_thread_ids, native.read_os_threads = clock.around(os_thread_ids), clock.around(read_os_threads)
         out = io.StringIO()
         commands.execute("Thread.print", out)
         clock.pieces.append(time.thread_time() - clock.since)

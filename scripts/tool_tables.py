@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from vmscope.tool.environment import Environment
-from vmscope.tool.functions.unsupported import Impossible
-from vmscope.tool.spec.available_capabilities import MECHANISMS, WHY_NOT, CapabilitySets, capability_sets, features_of
+from vmscope.tool.functions.unsupported import Unsupported
+from vmscope.tool.spec.available_capabilities import SERVED_BY, WHY_NOT, CapabilitySets, capability_sets, features_of
 from vmscope.tool.spec.capabilities import Capability
 from vmscope.tool.spec.codes import Error, Phase, Phases
 from vmscope.tool.spec.errors import ERRORS
@@ -57,7 +57,7 @@ def implementation(function: Function) -> tuple[str, str, str]:
     if method is None:
         return ": not implemented yet", "", ""
     text = method.__doc__ or ""
-    if hasattr(Impossible, function.method):
+    if hasattr(Unsupported, function.method):
         return ": not possible in CPython", text.partition(": ")[2].rstrip("."), ""
     return "", after("CPython:", text), after("Differs:", text)
 
@@ -90,7 +90,7 @@ def events() -> Iterable[tuple[str, ...]]:
 def capabilities() -> Iterable[tuple[str, ...]]:
     sets = [capability_sets(features_of(version, gil)) for version, gil in BUILDS]
     for each in Capability:
-        where, need, mechanism = MECHANISMS[each]
+        where, need, mechanism = SERVED_BY[each]
         if not where:
             mechanism = "none: " + mechanism
         elif need in WHY_NOT and any(not place(each, of_version) for of_version in sets):

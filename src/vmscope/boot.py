@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope import environ, later
+from vmscope import environ, own_threads
 
 _autostarted = False
 
@@ -25,7 +25,7 @@ def autostart() -> None:
     options = environ.get(environ.OPTIONS) + environ.get(environ.RUN_OPTIONS)
     if ("agent" in options or "@" in options) and not _is_own_command():
         _load_agents()
-    later.call(_publish)
+    own_threads.call(_publish)
 
 
 def _load_agents() -> None:
@@ -63,7 +63,7 @@ def _publish() -> None:
 
 def leave() -> None:
     """For vmscope's own commands: a tool is no VM, and `run` starts one with options of its own."""
-    later.cancel()
+    own_threads.cancel()
     runtime = sys.modules.get("vmscope.runtime")
     if runtime is not None and runtime.VM.autostarted:
         runtime.VM.stop()

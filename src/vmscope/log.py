@@ -63,10 +63,10 @@ class Repeats:
             state[2] += 1
             return None
         state[0] -= 1
-        untold, state[2] = int(state[2]), 0
-        return untold
+        suppressed, state[2] = int(state[2]), 0
+        return suppressed
 
-    def untold(self) -> int:
+    def suppressed(self) -> int:
         """How many wait for the next record of their kind to tell of them."""
         return int(sum(state[2] for state in [*self._kinds.values()]))
 
@@ -105,11 +105,11 @@ def say(
     else:
         return
     safe = tuple(each if isinstance(each, int) else printable(str(each)[:_LONGEST]) for each in arguments)
-    untold = 0 if each else repeats.admit(name, message, *map(str, safe))
-    if untold is None:
+    suppressed = 0 if each else repeats.admit(name, message, *map(str, safe))
+    if suppressed is None:
         return
-    if untold:
-        message += f" ({untold} more like this were not logged)"
+    if suppressed:
+        message += f" ({suppressed} more like this were not logged)"
     info = None if error is None else (type(error), error, error.__traceback__)
     file, line, function, _ = logger.findCaller(stacklevel=1 + depth)
     record = logger.makeRecord(name, number, file, line, message, safe, info, function)

@@ -4,7 +4,7 @@ An attribute that the program or another tool has replaced since stays as it is.
 so ours does nothing but call the original once it is not wanted.
 
 A start imports nothing of this: the import takes 0.06 ms. `termination.py` and `counters/standard.py`, which a start
-needs, keep the same rule for their four functions, `later.py` for the one that it replaces during a fork.
+needs, keep the same rule for their four functions, `own_threads.py` for the one that it replaces during a fork.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import sys
 from _thread import RLock
 from errno import EIO
 
-from vmscope import __version__, environ, later, native
+from vmscope import __version__, environ, native, own_threads
 from vmscope import flags as vm_flags
 from vmscope.counters import identity
 from vmscope.counters.registry import REGISTRY
@@ -222,7 +222,7 @@ class VirtualMachine:
             self.attach_reason = "a process has one socket, its main interpreter's: this is a sub-interpreter"
             return
         self._hook()
-        later.at_exit_of_worker(self.exit)
+        own_threads.at_exit_of_worker(self.exit)
         self._listen()
         if not self.flags.on("UsePerfData"):
             self.reason = "switched off by -XX:-UsePerfData"
@@ -404,7 +404,7 @@ class VirtualMachine:
         self._end(last=False)
 
     def _end(self, *, last: bool) -> None:
-        later.cancel()
+        own_threads.cancel()
         if last:  # whatever is under way on this thread does not go on
             with self._lock:
                 self._stop(last=True)
@@ -432,7 +432,7 @@ class VirtualMachine:
             self._save(region)
             if copied:
                 self._unlink(region)
-                if later.had_children():
+                if own_threads.had_children():
                     region.clean()
             self.region = None
         self._disarm()
@@ -474,9 +474,9 @@ class VirtualMachine:
     # -- fork
 
     def _hook(self) -> None:
-        later.at_exit(self.exit)
+        own_threads.at_exit(self.exit)
         if not self._hooked:
-            later.in_child(self._after_fork)
+            own_threads.in_child(self._after_fork)
             self._hooked = True
         if sys.platform != "win32":
             if native.IMPLEMENTATION == "c" and not self.flags.on("ReduceSignalUsage"):
@@ -509,7 +509,7 @@ class VirtualMachine:
         """On the mirror's thread, which is to do nothing else: the file is gone, or cut short."""
         if self.survived():  # the end of the process has removed it, or an exec, which calls `_reappear` if it fails
             return
-        later.without_collection(lambda: later.call(self._publish_again, listens=False))
+        own_threads.without_collection(lambda: own_threads.call(self._publish_again, listens=False))
 
     def _publish_again(self) -> None:
         """Silently, as in a forked child. What has taken the file's place is left alone."""
@@ -552,12 +552,12 @@ class VirtualMachine:
         save = self.flags.text("PerfDataSaveFile")
         if save and "%p" not in save:
             self.flags.forget("PerfDataSaveFile")  # the parent's exit writes that file
-        later.at_exit_of_forked_worker(self.exit)
+        own_threads.at_exit_of_forked_worker(self.exit)
         if self._standard is not None:
             self.reason = "a forked child: its region appears a moment after the fork"
         self.attach_reason = "a forked child: its socket appears a moment after the fork"
         try:
-            later.call(self._open_child, listens=not self.flags.on("DisableAttachMechanism"))
+            own_threads.call(self._open_child, listens=not self.flags.on("DisableAttachMechanism"))
         except OSError as error:
             self.reason = f"no thread can be started to make the region: {error.strerror}"
             self.attach_reason = f"no thread can be started to make the socket: {error.strerror}"
@@ -611,7 +611,7 @@ def _current_folder() -> str:
 
 
 def _serve(call: native.Call) -> Iterator[None]:
-    return later.steps_without_collection(_answer(call))
+    return own_threads.steps_without_collection(_answer(call))
 
 
 def _answer(call: native.Call) -> Generator[None, None, None]:

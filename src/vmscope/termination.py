@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope import later, native
+from vmscope import native, own_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,44 +18,44 @@ if TYPE_CHECKING:
 
 _replaced: dict[str, tuple[object, object]] = {}  # of `os`, by name: what stood there, what stands there now
 _end: Callable[[], object] | None = None
-_relay = 0  # a signal whose handler calls _end; 0: there is none
+_forwarding_signal = 0  # a signal whose handler calls _end; 0: there is none
 
 
 def take_signals(end: Callable[[], object]) -> None:
     """SIGTERM and SIGHUP, where nobody handles or ignores them, end the region and then the process.
 
-    `end` ends the VM with its agents, for which Python code has to run: see `relay`.
+    `end` ends the VM with its agents, for which Python code has to run: see `forwarding_signal`.
     """
     global _end
     was_taken, _end = _end is not None, end  # before they are: `leave` ends what an exception leaves half done
     if not was_taken:
         native.take_end_signals()
-        later.at_exit(native.leave_end_signals)
+        own_threads.at_exit(native.leave_end_signals)
 
 
-def relay() -> int:
+def forwarding_signal() -> int:
     """The number of a signal whose handler ends the VM and then the process; 0 where there can be none.
 
     SIGRTMAX, which has no other use. A handler can be installed on the main thread alone.
     """
-    global _relay
+    global _forwarding_signal
     import _signal  # type: ignore[import-not-found]  # signal without its enums, which take 1 ms
 
-    if _end is not None and not _relay and _signal.getsignal(_signal.SIGRTMAX) == _signal.SIG_DFL:
+    if _end is not None and not _forwarding_signal and _signal.getsignal(_signal.SIGRTMAX) == _signal.SIG_DFL:
         try:
             _signal.signal(_signal.SIGRTMAX, _end_in_order)
-            _relay = _signal.SIGRTMAX
+            _forwarding_signal = _signal.SIGRTMAX
         except ValueError:  # another thread
             pass
-    return _relay
+    return _forwarding_signal
 
 
 def _end_in_order(signum: int, _: object) -> None:
-    global _relay
+    global _forwarding_signal
     import _signal
 
     _signal.signal(signum, _signal.SIG_DFL)
-    _relay = 0
+    _forwarding_signal = 0
     native.leave_end_signals()
     try:
         if _end is not None:
@@ -71,7 +71,7 @@ def watch_calls(returned: Callable[[], object]) -> None:
 
     def before_exec(path: object, *_: object) -> None:
         if _is_program(path) and native.end_region():
-            later.call(returned)
+            own_threads.call(returned)
 
     for name, first in (("_exit", native.end_region), ("execv", before_exec), ("execve", before_exec)):
         function = getattr(os, name)
@@ -104,4 +104,4 @@ def _is_program(path: object) -> bool:
 
 
 if sys.platform == "win32":  # a process there ends otherwise, and its mapping with it
-    del leave, relay, take_signals, watch_calls
+    del forwarding_signal, leave, take_signals, watch_calls

@@ -401,7 +401,7 @@ DAMAGE: dict[str, dict[str, str | None]] = {
     "an extension that is no library": {"native/*.so": "text"},
     "no Python at boot": {"boot.py": "def ("},
     "no Python later": {"runtime.py": "def ("},
-    "null bytes": {"later.py": "\0\0\0"},
+    "null bytes": {"own_threads.py": "\0\0\0"},
     "an error at boot": {"boot.py": "1 / 0"},
     "another version": {"runtime.py": "VM = None"},
     "words later": {"runtime.py": WORDS},

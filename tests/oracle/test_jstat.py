@@ -17,7 +17,7 @@ from tests.conftest import StartJVM, StartVMScope
 from tests.oracle.jdk_tools import ask, vmscope
 from tests.support import JDK, JVM
 from vmscope.cli import _counter_lists
-from vmscope.cli._jstat_request import Request
+from vmscope.cli._jstat_request import JstatRequest
 from vmscope.cli._standard_views import OPTIONS
 from vmscope.reader.attachment import attach, open_saved
 from vmscope.reader.machine import VM
@@ -60,7 +60,7 @@ def test_names_and_values_of_every_region(jdk17: JDK, regions: dict[str, Path]) 
         if java.startswith("!") or name.startswith("made-v1"):  # of 1.0 the JDK changes some on the way
             continue
         readable += 1
-        request = Request()
+        request = JstatRequest()
         request.names, request.verbose, request.unsupported = names or None, True, True
         with VM(open_saved(str(regions[name]))) as vm:
             mine = _counter_lists.snapshot(vm, request)

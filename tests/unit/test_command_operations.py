@@ -27,7 +27,7 @@ from vmscope.tool.agent import AgentVM
 class Call:
     """What the listener hands over; it keeps each part that is sent."""
 
-    picture = None
+    snapshot = None
 
     def __init__(self, operation: str, *arguments: str, room: int = 1 << 30) -> None:
         self.operation, _, self.options = operation.partition(" ")

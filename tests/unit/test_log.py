@@ -54,7 +54,7 @@ def test_the_first_ten_then_one_a_minute(clock: Clock) -> None:
     assert repeats.admit("b") == 0, "another kind"
     clock.now += 59
     assert repeats.admit("a") is None
-    assert repeats.untold() == 3
+    assert repeats.suppressed() == 3
     clock.now += 1
     assert repeats.admit("a") == 3
     assert repeats.admit("a") is None
@@ -66,7 +66,7 @@ def test_kinds_without_a_bound_share_one_allowance(clock: Clock) -> None:
     repeats = log.Repeats()
     admitted = [repeats.admit(str(number)) for number in range(10_000)]
     assert sum(each is not None for each in admitted) == 64 + 10
-    assert repeats.untold() == 10_000 - 74
+    assert repeats.suppressed() == 10_000 - 74
     assert len(repeats._kinds) == 65
     clock.now += log.FIRST * log.AGAIN + 1
     assert [repeats.admit(f"later {number}") for number in range(64)] == [0] * 64, "the old ones are forgotten"

@@ -15,7 +15,7 @@ from tests.published import cpython, hotspot, publish, region
 from tests.support import Child
 from tests.wait import wait_for
 from vmscope.reader import VM, Candidate, attachment, ownership, vms
-from vmscope.reader.ownership import Locks
+from vmscope.reader.ownership import FileLocks
 from vmscope.reader.process import process, read_file
 
 # Holds what it is told to: a lock, a mapping.
@@ -196,7 +196,7 @@ garbage
 
 def test_the_lock_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ownership, "read_file", lambda *_: LOCK_TABLE)
-    locks = Locks()
+    locks = FileLocks()
     assert locks.holders(os.makedev(0xFE, 0), 262145) == [4711]
     assert locks.holders(os.makedev(0, 0x1C), 77) == [4714, 4715]
     assert locks.holders(0, 0) == []
@@ -205,4 +205,4 @@ def test_the_lock_table(monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError
 
     monkeypatch.setattr(ownership, "read_file", refuse)
-    assert Locks().holders(os.makedev(0xFE, 0), 262145) == []
+    assert FileLocks().holders(os.makedev(0xFE, 0), 262145) == []

@@ -1,4 +1,4 @@
-"""Threads that wait for each other in a circle: found among those that wait for a lock or a thread's end, and shown."""
+"""Threads that wait for each other in a cycle: found among those that wait for a lock or a thread's end, and shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 
 from vmscope.agents.stacks import DEPTH, OWN, line, show
 from vmscope.tool import Environment, Thread, ToolError
-from vmscope.tool.model.cycles import circles
+from vmscope.tool.model.cycles import cycles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,19 +70,19 @@ def joined(frame: FrameType | None) -> int | None:
 
 
 def find(env: Environment, waits: Mapping[Thread, Wait], after: int) -> list[list[Link]]:
-    """Each circle whose threads have waited for so many nanoseconds, and would wait for ever. Each is found once."""
+    """Each cycle whose threads have waited for so many nanoseconds, and would wait for ever. Each is found once."""
     late = time.perf_counter_ns() - after
     links: dict[Thread, Link] = {}
     for thread, wait in waits.items():
         if wait.since <= late and (owner := owner_of(env, thread, wait)) is not None:
             links[thread] = Link(thread, wait, owner)
     found = []
-    for threads in circles({thread: link.owner for thread, link in links.items()}):
-        circle = [links[thread] for thread in threads]
-        if not any(link.wait.shown for link in circle) and lasts(env, circle):
-            for link in circle:
+    for threads in cycles({thread: link.owner for thread, link in links.items()}):
+        cycle = [links[thread] for thread in threads]
+        if not any(link.wait.shown for link in cycle) and lasts(env, cycle):
+            for link in cycle:
                 link.wait.shown = True
-            found.append(circle)
+            found.append(cycle)
     return found
 
 
@@ -98,26 +98,26 @@ def owner_of(env: Environment, thread: Thread, wait: Wait) -> Thread | None:
         return None
 
 
-def lasts(env: Environment, circle: list[Link]) -> bool:
+def lasts(env: Environment, cycle: list[Link]) -> bool:
     """Whether each still waits for the next one, and none with a time limit, after which the others would go on."""
-    return all(link.thread.patient and owner_of(env, link.thread, link.wait) is link.owner for link in circle)
+    return all(link.thread.patient and owner_of(env, link.thread, link.wait) is link.owner for link in cycle)
 
 
-def summary(circle: list[Link]) -> str:
+def summary(cycle: list[Link]) -> str:
     """One line."""
-    return "; ".join(f'"{link.thread.name}" waits for {name(link)}' for link in circle)
+    return "; ".join(f'"{link.thread.name}" waits for {name(link)}' for link in cycle)
 
 
-def report(env: Environment, circle: list[Link], waits: Mapping[Thread, Wait]) -> str:
+def report(env: Environment, cycle: list[Link], waits: Mapping[Thread, Wait]) -> str:
     """All there is to know of it: who waits for what, where, and where what they have was taken."""
-    count = len(circle)
+    count = len(cycle)
     head = f"vmscope locks, {time.strftime('%Y-%m-%d %H:%M:%S')}, pid {os.getpid()}: deadlock: "
     head += "a thread waits for itself" if count == 1 else f"{count} threads wait for each other"
     lines = [head, ""]
-    for link in circle:
+    for link in cycle:
         lines.append(f'Thread "{link.thread.name}", native id {link.thread.native_id}, waits for {name(link)}:')
         lines += [*stack(env, link.thread), ""]
-    behind = waiting_behind(env, circle, waits)
+    behind = waiting_behind(env, cycle, waits)
     if behind:
         names = ", ".join(f'"{thread.name}"' for thread in behind[:NAMED])
         lines += [f"Behind them: {names}{f' and {len(behind) - NAMED} more' if len(behind) > NAMED else ''}", ""]
@@ -143,9 +143,9 @@ def stack(env: Environment, thread: Thread) -> list[str]:
     return [*lines, *taken.get(-1, ())]
 
 
-def waiting_behind(env: Environment, circle: list[Link], waits: Mapping[Thread, Wait]) -> list[Thread]:
-    """Who waits for one of the circle, or for one who does."""
-    stuck = {link.thread for link in circle}
+def waiting_behind(env: Environment, cycle: list[Link], waits: Mapping[Thread, Wait]) -> list[Thread]:
+    """Who waits for one of the cycle, or for one who does."""
+    stuck = {link.thread for link in cycle}
     behind: list[Thread] = []
     left = {thread: owner_of(env, thread, wait) for thread, wait in waits.items() if thread not in stuck}
     while more := [thread for thread, owner in left.items() if owner in stuck]:

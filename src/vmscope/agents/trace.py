@@ -64,7 +64,7 @@ class Function:
             self.longest.set(nanoseconds)
 
 
-class Call:
+class TracedCall:
     """One that is under way. Its frame is known by its id and its code: it is kept alive no longer than without us."""
 
     __slots__ = ("began", "code", "frame", "function")
@@ -100,8 +100,8 @@ class Trace:
         self.report = bool(given.get("report", [False])[-1])
         raises = bool(given.get("raises", [False])[-1])
         self.functions: dict[int, tuple[CodeType, Function]] = {}  # by the code's id
-        self._open: WeakKeyDictionary[Thread, list[Call]] = WeakKeyDictionary()  # the innermost last
-        self._suspended: dict[int, Call] = {}  # those of generators and coroutines, by the frame's id
+        self._open: WeakKeyDictionary[Thread, list[TracedCall]] = WeakKeyDictionary()  # the innermost last
+        self._suspended: dict[int, TracedCall] = {}  # those of generators and coroutines, by the frame's id
         self._env = vm.get_env(agent=__name__)
         wanted = {Capability.CAN_GENERATE_BREAKPOINT_EVENTS, Capability.CAN_GENERATE_METHOD_ENTRY_EVENTS}
         self._env.add_capabilities(wanted | ({Capability.CAN_GENERATE_EXCEPTION_EVENTS} if raises else set()))
@@ -175,12 +175,12 @@ class Trace:
         function.calls.inc()
         if frame.f_code.co_flags & GENERATORS:
             if len(self._suspended) < MOST:
-                self._suspended[id(frame)] = Call(frame, function)
+                self._suspended[id(frame)] = TracedCall(frame, function)
             return
         calls = self._open.setdefault(thread, [])
         while calls and not calls[-1].is_below(frame.f_back):
             calls.pop().function.raised.inc()  # its frame has gone without a return
-        calls.append(Call(frame, function))
+        calls.append(TracedCall(frame, function))
 
     def _returns(self, thread: Thread, frame: FrameType, now: int) -> None:
         call = self._suspended.pop(id(frame), None)

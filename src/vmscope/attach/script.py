@@ -85,7 +85,7 @@ class Script:
         self._folder = self._waiting = self._answer = -1
         self._tmp = os.open(TMP, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _sweep(self._tmp)
+            _remove_stale(self._tmp)
             os.mkdir(self._name, 0o700, dir_fd=self._tmp)
             self._folder = os.open(self._name, _FOLDER, dir_fd=self._tmp)
             self._fill(target)
@@ -147,7 +147,7 @@ def _empty(folder: int) -> None:
             pass
 
 
-def _sweep(tmp: int) -> None:
+def _remove_stale(tmp: int) -> None:
     """Removes the folders that clients of this user left to processes that have answered, or have ended, since."""
     with os.scandir(TMP) as entries:
         names = [entry.name for entry in islice(entries, _MOST_NAMES) if entry.name.startswith(_PREFIX)]

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vmscope.cli._jstat_request import Request
+    from vmscope.cli._jstat_request import JstatRequest
     from vmscope.reader.machine import VM, Counter
 
     Listed = Counter | _jvmstat.MadeUp
@@ -29,17 +29,17 @@ def pattern(names: str | None) -> re.Pattern[str]:
         raise CommandLineError(f"Bad name pattern: {error}") from None
 
 
-def names(vm: VM, request: Request) -> str:
+def names(vm: VM, request: JstatRequest) -> str:
     """The names, a line each."""
     return "".join([counter.name + "\n" for counter in _chosen(vm, request)])
 
 
-def snapshot(vm: VM, request: Request) -> str:
+def snapshot(vm: VM, request: JstatRequest) -> str:
     """Names and values, a line each."""
     return "".join([_line(counter, request) for counter in _chosen(vm, request)])
 
 
-def table(vm: VM, request: Request) -> tuple[str, str, Callable[[], str] | None]:
+def table(vm: VM, request: JstatRequest) -> tuple[str, str, Callable[[], str] | None]:
     """For a column a counter: the constants' lines before it, the header, and what gives the next row.
 
     There is no row where no column is left.
@@ -66,7 +66,7 @@ def table(vm: VM, request: Request) -> tuple[str, str, Callable[[], str] | None]
     return preface, header, row
 
 
-def _chosen(vm: VM, request: Request) -> list[Listed]:
+def _chosen(vm: VM, request: JstatRequest) -> list[Listed]:
     begins = pattern(request.names).match
     counters: dict[str, Listed] = {counter.name: counter for counter in _jvmstat.made_up(vm)}
     counters.update(vm.counters.items())
@@ -88,7 +88,7 @@ def all_values(vm: VM) -> str:
     return "".join([f"{name}={_value(counters[name].value)}\n" for name in sorted(counters)])
 
 
-def _line(counter: Listed, request: Request) -> str:
+def _line(counter: Listed, request: JstatRequest) -> str:
     line = f"{counter.name}={_value(counter.value)}"
     if request.verbose:
         line += f" {UNITS[counter.units]} {VARIABILITY[counter.variability]}"

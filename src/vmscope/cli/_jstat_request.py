@@ -6,7 +6,7 @@ from vmscope.cli import _java
 from vmscope.errors import CommandLineError
 
 
-class Request:
+class JstatRequest:
     """What the command line asks for. `option` names a view, or is "" for -list, -snap and -name."""
 
     __slots__ = (
@@ -37,9 +37,9 @@ class Request:
         self.count = 1  # 0 or less: without end
 
 
-def parse(arguments: list[str]) -> Request:
+def parse(arguments: list[str]) -> JstatRequest:
     """Options first, then VM, interval and count. Raises CommandLineError with jstat's own messages."""
-    request = Request()
+    request = JstatRequest()
     at = 0
     if arguments[0] == "-list":
         request.list = True
@@ -80,7 +80,7 @@ def _is_lvmid(argument: str) -> bool:
     return True
 
 
-def _parse_option(request: Request, arguments: list[str], at: int) -> int:
+def _parse_option(request: JstatRequest, arguments: list[str], at: int) -> int:
     """Take the option that stands here; where its last argument stands."""
     option = arguments[at]
     if option in ("-a", "-d"):

@@ -59,7 +59,7 @@ example:
 _LONG = 1 << 63
 
 
-class Request:
+class JcmdRequest:
     """What the arguments ask for: of which VMs (`process`), the `command`, or their `counters`."""
 
     __slots__ = ("command", "counters", "process")
@@ -107,7 +107,7 @@ def main(arguments: list[str]) -> int:
         _java.write(USAGE)
         return 0
     try:
-        request = Request(own)
+        request = JcmdRequest(own)
     except CommandLineError as error:
         _java.complain(f"Error parsing arguments: {error}\n")
         _java.write(USAGE)
@@ -168,7 +168,7 @@ def _pids(process: str) -> list[int]:
     return [pid for pid, name in attachable() if process in name.partition(" ")[0]]
 
 
-def _execute(pid: int, request: Request, patience: float) -> None:
+def _execute(pid: int, request: JcmdRequest, patience: float) -> None:
     if pid > PID_MAX:
         raise NoSuchProcess("Invalid process identifier", pid=pid)
     put = terminal.OUT.pass_on

@@ -14,7 +14,7 @@ from vmscope.errors import AccessDenied, CommandLineError, VMIdentifierError, VM
 from vmscope.reader.attachment import open_candidate
 from vmscope.reader.discovery import TMP, by_pid, identity, java_order
 from vmscope.reader.machine import VM
-from vmscope.reader.ownership import Locks
+from vmscope.reader.ownership import FileLocks
 from vmscope.reader.process import exists
 
 TYPE_CHECKING = False
@@ -107,12 +107,12 @@ def _scheme(host: str | None) -> str:
 
 def listed(tmp: str = TMP) -> list[Candidate]:
     """The VMs in jps' order. jps is a VM too, and so counts itself."""
-    locks = Locks()
+    locks = FileLocks()
     found = by_pid(tmp).items()
-    return java_order({pid: candidate for pid, candidate in found if not _swept(candidate, locks)}, more=1)
+    return java_order({pid: candidate for pid, candidate in found if not _is_stale(candidate, locks)}, more=1)
 
 
-def _swept(candidate: Candidate, locks: Locks) -> bool:
+def _is_stale(candidate: Candidate, locks: FileLocks) -> bool:
     """Whether a JVM removes this file when it starts, so that jps never sees it.
 
     So it is with files in this user's own directory whose process has ended and that nobody has locked.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import sleep, time_ns
 
 from vmscope.cli import _java, _jvmstat
-from vmscope.cli._jstat_request import Request, parse
+from vmscope.cli._jstat_request import JstatRequest, parse
 from vmscope.cli._views import ViewError
 from vmscope.errors import AccessDenied, CommandLineError, FormatError, NoRegion, VMIdentifierError, VMScopeError
 
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _names_of_python(request: Request) -> str:
+def _names_of_python(request: JstatRequest) -> str:
     """Where no VM is named the JDK's jstat, which is one, lists its own counters: here those of a Python VM."""
     from vmscope.cli._jvmstat import MADE_UP_NAMES
     from vmscope.counters.catalogue import CATALOGUE
@@ -126,7 +126,7 @@ def _own_views(home: str | None) -> tuple[str, str] | None:
         return None
 
 
-def find_view(request: Request, home: str | None) -> View:
+def find_view(request: JstatRequest, home: str | None) -> View:
     """The view that the request names, with the timestamp's column before its own where that is asked for."""
     from vmscope.cli._standard_views import TIMESTAMP, standard_view
 
@@ -226,7 +226,7 @@ def _attach_file(place: VMIdentifier) -> VM:
 # -- rows -----------------------------------------------------------------------------------------
 
 
-def _show(vm: VM, request: Request, view: View | None) -> None:
+def _show(vm: VM, request: JstatRequest, view: View | None) -> None:
     """Put out what the request asks of this VM."""
     if view is not None:
         _show_view(vm, request, view)
@@ -244,7 +244,7 @@ def _show(vm: VM, request: Request, view: View | None) -> None:
             _sample(vm, request, header, row)
 
 
-def _show_view(vm: VM, request: Request, view: View) -> None:
+def _show_view(vm: VM, request: JstatRequest, view: View) -> None:
     if request.timestamp and not vm.path_given and "sun.os.hrt.ticks" not in vm.counters:
         from vmscope.cli._standard_views import uptime_column
 
@@ -265,7 +265,7 @@ def _show_view(vm: VM, request: Request, view: View) -> None:
     _sample(vm, request, view.header(), row)
 
 
-def _sample(vm: VM, request: Request, header: str, row: Callable[[], str]) -> None:
+def _sample(vm: VM, request: JstatRequest, header: str, row: Callable[[], str]) -> None:
     """Rows at intervals, until there are as many as asked for or the target has ended."""
     rate = request.header_rate
     lines = 0  # rows until the next header

@@ -69,7 +69,7 @@ HELP = _HELP.format(
 )
 
 
-class Row:
+class ProcessRow:
     """A VM and its process, which a stale region does not have. `reason`: why nothing more is known of the VM, or what
     does not work in it. `member`: what it is to the others.
     """
@@ -98,7 +98,7 @@ class Row:
         self.member = services.Member(self.main)
 
     @classmethod
-    def published(cls, vm: reader.VM, found: Process | None) -> Row:
+    def published(cls, vm: reader.VM, found: Process | None) -> ProcessRow:
         row = cls(vm.pid or 0, vm.user, vm.state, found)
         row.path = vm.path
         try:
@@ -112,7 +112,7 @@ class Row:
         return row
 
     @classmethod
-    def unpublished(cls, found: Process, reason: str) -> Row:
+    def unpublished(cls, found: Process, reason: str) -> ProcessRow:
         """A process that has no region."""
         row = cls(found.pid, user_name(found.uid), "unpublished", found)
         row.kind, row.main, row.reason = "CPython", found.program, reason
@@ -203,7 +203,7 @@ def _explain(pids: list[int]) -> None:
             terminal.complain(error)
 
 
-def _rows(everything: bool) -> list[Row]:
+def _rows(everything: bool) -> list[ProcessRow]:
     """A row for each VM, also for those that were not asked for: what one is, others tell."""
     rows = []
     own = os.getpid()
@@ -212,18 +212,18 @@ def _rows(everything: bool) -> list[Row]:
             if vm.pid == own:
                 continue
             try:
-                rows.append(Row.published(vm, _process(vm)))
+                rows.append(ProcessRow.published(vm, _process(vm)))
             except VMScopeError:  # it ends just now
                 continue
     if everything:
         from vmscope.reader.unpublished import unpublished
 
-        rows += [Row.unpublished(*found) for found in unpublished({row.pid for row in rows} | {own})]
+        rows += [ProcessRow.unpublished(*found) for found in unpublished({row.pid for row in rows} | {own})]
     _give_roles([row for row in rows if row.ppid is not None])
     return rows
 
 
-def _give_roles(rows: list[Row]) -> None:
+def _give_roles(rows: list[ProcessRow]) -> None:
     members = services.members(rows)
     for row in rows:
         row.member = members[row.pid]
@@ -233,18 +233,18 @@ def _process(vm: reader.VM) -> Process | None:
     return process(vm.pid) if vm.pid and vm.state == "live" else None
 
 
-def _sorted(rows: list[Row], key: str) -> list[Row]:
+def _sorted(rows: list[ProcessRow], key: str) -> list[ProcessRow]:
     if key in _LARGEST_FIRST:
         return sorted(rows, key=lambda row: -(getattr(row, key) or 0.0))
     return sorted(rows, key=lambda row: getattr(row, key))
 
 
-def _below_parents(rows: list[Row]) -> list[Row]:
+def _below_parents(rows: list[ProcessRow]) -> list[ProcessRow]:
     """Each below the VM that started it; those that one has started stay in their order."""
-    below: dict[int | None, list[Row]] = {}
+    below: dict[int | None, list[ProcessRow]] = {}
     for row in rows:
         below.setdefault(row.member.parent, []).append(row)
-    ordered: list[Row] = []
+    ordered: list[ProcessRow] = []
     todo = below.get(None, [])[::-1]
     while todo:
         row = todo.pop()
@@ -254,7 +254,7 @@ def _below_parents(rows: list[Row]) -> list[Row]:
     return ordered
 
 
-def _text(rows: list[Row], screen: _table.Screen, options: dict[str, str]) -> str:
+def _text(rows: list[ProcessRow], screen: _table.Screen, options: dict[str, str]) -> str:
     columns = list(_TREE if "--tree" in options else _COLUMNS)
     if "--all" in options:
         columns.insert(columns.index(_USER) + 1 + (_KIND in columns), _STATE)
@@ -268,11 +268,11 @@ def _text(rows: list[Row], screen: _table.Screen, options: dict[str, str]) -> st
     return _table.render(columns, [[line[column] for column in columns] for line in cells], screen, dim=dim)
 
 
-def _json(rows: list[Row]) -> str:
+def _json(rows: list[ProcessRow]) -> str:
     return _table.as_json([_fields(row) for row in rows])
 
 
-def _fields(row: Row) -> dict[str, object]:
+def _fields(row: ProcessRow) -> dict[str, object]:
     return {name: getattr(row.member if name in _OF_MEMBER else row, name) for name in _JSON}
 
 

@@ -6,7 +6,7 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import environ, errors, flags, later, native, runtime
+from vmscope import environ, errors, flags, native, own_threads, runtime
 
 if sys.platform != "win32":
     from vmscope import termination
@@ -106,10 +106,10 @@ def _prepared(args: list[str]) -> "Callable[[], int]":
     if runtime.VM.flags.on("FollowChildren"):
         own = runtime.VM.flags.arguments[runtime.VM.flags.own :]
         environ.hand_on(environ.RUN_OPTIONS, flags.join(own))
-    later.at_exit(_tell_unsaved)
+    own_threads.at_exit(_tell_unsaved)
     if sys.platform != "win32" and not runtime.VM.flags.on("ReduceSignalUsage"):  # where such signals do not exist
         termination.take_signals(runtime.VM.exit)
-        termination.relay()  # here on the main thread: agents may come later, on another one
+        termination.forwarding_signal()  # here on the main thread: agents may come later, on another one
     if kind == "-m" or application:
         __import__("runpy")
     _set_path(path)

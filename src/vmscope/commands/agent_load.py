@@ -66,9 +66,9 @@ def _warn(name: str) -> None:
         return
     if len(_warned) < _MOST:
         _warned.add(name)
-    untold = _repeats.admit()
-    if untold is not None:
-        others = f" ({untold} others were not warned of)" if untold else ""
+    suppressed = _repeats.admit()
+    if suppressed is not None:
+        others = f" ({suppressed} others were not warned of)" if suppressed else ""
         terminal.warn(
             f"WARNING: vmscope: a client loads the agent {name}{others} into this program while it runs; "
             f"start it with -XX:+{_FLAG} to hide this warning, with -XX:-{_FLAG} to forbid it\n"

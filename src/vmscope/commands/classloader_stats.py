@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vmscope.commands.registry import Output
 
 
-class Row:
+class LoaderRow:
     """What one kind of loader has loaded from one entry of `sys.path`."""
 
     __slots__ = ("bytes", "classes", "modules")
@@ -25,14 +25,14 @@ class Row:
 
 
 def run(out: Output) -> None:
-    rows: dict[tuple[str, str], Row] = {}
-    homes: dict[str, Row] = {}
+    rows: dict[tuple[str, str], LoaderRow] = {}
+    homes: dict[str, LoaderRow] = {}
     entries = sorted((str(entry) for entry in sys.path if entry), key=len, reverse=True)
     for module in modules():
         loader = type_name(module.loader) if module.loader is not None else "none"
-        row = homes[module.name] = rows.setdefault((loader, place(module, entries)), Row())
+        row = homes[module.name] = rows.setdefault((loader, place(module, entries)), LoaderRow())
         row.modules += 1
-    other = Row()
+    other = LoaderRow()
     for kind in classes():
         home = type.__dict__["__module__"].__get__(kind)
         row = homes.get(home, other) if isinstance(home, str) else other

@@ -11,7 +11,7 @@ import _thread
 import os
 import sys
 
-from vmscope import later
+from vmscope import own_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class HiddenThread:
     __slots__ = ("_code", "_known", "_there")
 
     def __init__(self, ours: bool = False) -> None:
-        self._code = None if ours else later.ProgramsCode()
+        self._code = None if ours else own_threads.ProgramsCode()
 
     def __enter__(self) -> None:
         if self._code is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from vmscope import later
+from vmscope import own_threads
 from vmscope.commands.registry import Command
 from vmscope.counters.registry import REGISTRY
 
@@ -16,7 +16,7 @@ _COLLECTORS = (0, 2, 1)  # under which of the JDK's each generation's times are 
 
 
 def run(out: Output) -> None:
-    counts, thresholds = gc.get_count(), later.thresholds()
+    counts, thresholds = gc.get_count(), own_threads.thresholds()
     out.write("Generation Collections  Collected Uncollectable    Count Threshold    Time ms\n")
     for generation, stats in enumerate(gc.get_stats()):
         count, threshold = (row[generation] if generation < len(row) else 0 for row in (counts, thresholds))

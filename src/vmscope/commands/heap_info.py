@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from vmscope import later, native
+from vmscope import native, own_threads
 from vmscope.commands.registry import Command
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ def run(out: Output) -> None:
         out.write(f"  {fields['malloc.mapped'] // KILO}K in mappings of their own\n")
     out.write(f" collector       {'enabled' if gc.isenabled() else 'disabled'}, {len(gc.garbage)} uncollectable\n")
     for number, (count, threshold, stats) in enumerate(
-        zip(gc.get_count(), later.thresholds(), gc.get_stats(), strict=True)
+        zip(gc.get_count(), own_threads.thresholds(), gc.get_stats(), strict=True)
     ):
         out.write(
             f"  generation {number} count {count}, threshold {threshold}, {stats['collections']} collections, "

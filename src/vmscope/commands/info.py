@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from vmscope import flags, later, native
+from vmscope import flags, native, own_threads
 from vmscope.commands import command_line, uptime, version
 from vmscope.commands.flags import derived_flags, written
 from vmscope.commands.modules import modules
@@ -165,7 +165,7 @@ def _memory(out: Output) -> None:
         out,
         (
             ("Blocks in Python's allocator", sys.getallocatedblocks()),
-            ("Garbage collector", f"{'on' if gc.isenabled() else 'off'}, thresholds {later.thresholds()}"),
+            ("Garbage collector", f"{'on' if gc.isenabled() else 'off'}, thresholds {own_threads.thresholds()}"),
             ("Counts now", gc.get_count()),
             ("Collections", ", ".join(str(row["collections"]) for row in gc.get_stats())),
         ),

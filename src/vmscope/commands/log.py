@@ -108,7 +108,7 @@ def _list(out: Output) -> None:
         if isinstance(logger, module.Logger):
             level = logger.getEffectiveLevel()
             out.write(f" {name}: {words.get(logger.level, logger.level)}, so {words.get(level, level)} and above\n")
-    out.write(f"Repeated records that were not logged since the last one like them: {log.repeats.untold()}\n")
+    out.write(f"Repeated records that were not logged since the last one like them: {log.repeats.suppressed()}\n")
     out.write("Log output: what the program's own handlers do with it\n")
     for output in _outputs:
         out.write(f" {output}\n")

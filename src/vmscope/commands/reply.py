@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         @property
         def arguments(self) -> tuple[str, ...]: ...
         @property
-        def picture(self) -> StackSnapshot | None: ...
+        def snapshot(self) -> StackSnapshot | None: ...
         def write(self, data: bytes, /) -> object: ...
         def flush(self) -> object: ...
 
@@ -30,12 +30,12 @@ _ENOUGH = 64 << 10  # characters that are gathered before they are sent
 class Reply:
     """A command's Output: the status goes in front of the first part that is sent."""
 
-    __slots__ = ("_call", "_length", "_parts", "_status", "curious", "picture")
+    __slots__ = ("_call", "_length", "_parts", "_status", "curious", "snapshot")
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self.curious: Call | None = call if call.options == PROGRESS else None
-        self.picture = call.picture  # of the threads, as of the request
+        self.snapshot = call.snapshot  # of the threads, as of the request
         self._parts: list[str] = []
         self._length = 0
         self._status = "0\n"  # "" once it is on its way

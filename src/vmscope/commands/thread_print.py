@@ -7,14 +7,14 @@ import sys
 import time
 
 from vmscope.commands import _layout as layout
-from vmscope.commands._tasks import Task, tasks
+from vmscope.commands._os_threads import OsThread, os_threads
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.commands.reply import Reply
 from vmscope.terminal import printable
 from vmscope.tool import properties
 from vmscope.tool.model import thread_snapshot, threads
-from vmscope.tool.model.cycles import circles
+from vmscope.tool.model.cycles import cycles
 from vmscope.tool.model.thread_snapshot import ACQUIRED, ENDED, ThreadSnapshot, Turns, lock_of
 from vmscope.tool.model.thread_state import ThreadState, activity, condition_wait
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from vmscope.tool.model.thread_snapshot import Place, Wait
 
 
-class Row:
+class ThreadRow:
     """One thread of the dump."""
 
     __slots__ = ("daemon", "header", "name", "seen", "state", "still", "task", "waits")
 
-    def __init__(self, seen: ThreadSnapshot, task: Task, name: str, daemon: bool) -> None:
+    def __init__(self, seen: ThreadSnapshot, task: OsThread, name: str, daemon: bool) -> None:
         self.seen = seen
         self.task = task
         self.name = name
@@ -53,30 +53,30 @@ class Row:
 
 
 class Dump:
-    """All of it, as of one moment: that of the picture that was taken when it was asked for, if there is one."""
+    """All of it, as of one moment: that of the snapshot that was taken when it was asked for, if there is one."""
 
     def __init__(self, asked: StackSnapshot | None = None) -> None:
         self.turn = Turns()
         seen = thread_snapshot.take(self.turn, asked)
         self.turn()
-        there = tasks(time.clock_gettime(time.CLOCK_BOOTTIME), self.turn, asked)
+        there = os_threads(time.clock_gettime(time.CLOCK_BOOTTIME), self.turn, asked)
         self.frames = layout.Frames(self.turn)
         self.owners = thread_snapshot.owners(seen, self.turn)
         addresses = thread_snapshot.addresses(seen, self.turn)
         threading = sys.modules.get("threading")
         known = {} if threading is None else dict(threading._active)
-        self.rows: list[Row] = []
+        self.rows: list[ThreadRow] = []
         for each in seen:
             self.turn()
             if each.frames:
                 thread = known.get(each.ident)
                 main = each.native_id == os.getpid() or (threading is None and each is seen[0])
                 number = os.getpid() if main else each.native_id  # which the twin has from threading
-                task = there.pop(number, None) or Task(number, b"", b"", 0, 0.0)
+                task = there.pop(number, None) or OsThread(number, b"", b"", 0, 0.0)
                 name, daemon = "MainThread" if main else task.name, not main
                 if thread is not None:
                     name, daemon = str(thread._name), bool(thread._daemonic)
-                self.rows.append(Row(each, task, printable(name), daemon))
+                self.rows.append(ThreadRow(each, task, printable(name), daemon))
                 self.rows[-1].ask_kernel(addresses)
         self.by_state = {row.seen.state: row for row in self.rows}
         self.turn()
@@ -86,7 +86,7 @@ class Dump:
             task.name = next((name for name in OWN if name[:15] == task.name), task.name)
             if task.native_id in own and not task.name.startswith("vmscope "):  # a Python thread of ours
                 task.name = f"vmscope {layout.base(own[task.native_id]).removesuffix('.py')}"
-        self.waiting: dict[int, list[Row]] = {}  # who wait for each lock
+        self.waiting: dict[int, list[ThreadRow]] = {}  # who wait for each lock
         for row in self.rows:
             self.turn()
             for wait in row.waits:
@@ -104,7 +104,7 @@ class Dump:
 
     # -- one thread
 
-    def thread(self, row: Row, beyond: bool) -> str:
+    def thread(self, row: ThreadRow, beyond: bool) -> str:
         lines = [self.head(row), f"   java.lang.Thread.State: {row.state}", *self.stack(row)]
         if beyond:
             lines += ["", "   Locked ownable synchronizers:"]
@@ -114,7 +114,7 @@ class Dump:
                 lines.append("\t- None")
         return "\n".join([*lines, "", ""])
 
-    def head(self, row: Row) -> str:
+    def head(self, row: ThreadRow) -> str:
         seen, task = row.seen, row.task
         daemon = " daemon" if row.daemon else ""
         return (
@@ -122,10 +122,10 @@ class Dump:
             f"nid=0x{task.native_id:x} {row.header}  [0x{task.stack:016x}]"
         )
 
-    def times(self, task: Task) -> str:
+    def times(self, task: OsThread) -> str:
         return f"os_prio={task.nice} cpu={task.cpu / 1e6:.2f}ms elapsed={task.elapsed:.2f}s"
 
-    def stack(self, row: Row) -> list[str]:
+    def stack(self, row: ThreadRow) -> list[str]:
         lines = []
         for depth, place in enumerate(row.seen.frames):
             lines.append(f"\tat {self.frames.at(place)}")
@@ -146,7 +146,7 @@ class Dump:
             lines.append(f"\t  held by {called(owner)}" if owner is not None else "\t  owner unknown")
         return lines
 
-    def has(self, row: Row, lock: object) -> list[str]:
+    def has(self, row: ThreadRow, lock: object) -> list[str]:
         inner = lock_of(lock)
         for wait in row.waits:
             if wait.how == thread_snapshot.NOTIFIED and lock_of(wait.what) is inner:
@@ -159,7 +159,7 @@ class Dump:
         names = ", ".join(map(called, waiting[:NAMED])) + (f" and {len(waiting) - NAMED} more" * (len(waiting) > NAMED))
         return [f"\t  waited for by {names}"] if waiting else []
 
-    def owner(self, wait: Wait) -> Row | None:
+    def owner(self, wait: Wait) -> ThreadRow | None:
         """For whom a thread waits, where that is known."""
         if wait.how == ACQUIRED:
             seen = self.owners.get(id(wait.what))
@@ -198,24 +198,24 @@ class Dump:
 
     def write_deadlocks(self, out: Output) -> None:
         found = self.deadlocks()
-        for circle in found:
+        for cycle in found:
             out.write(f"\nFound one Java-level deadlock:\n{'=' * 29}\n")
-            for row in circle:
+            for row in cycle:
                 out.write(f'"{row.name}":\n  {self.blocked(row)},\n  which is held by "{self.ahead(row).name}"\n\n')
             out.write(f"Java stack information for the threads listed above:\n{'=' * 51}\n")
-            for row in circle:
+            for row in cycle:
                 out.write("\n".join([f'"{row.name}":', *self.stack(row), ""]))
         if found:
             out.write(f"\nFound {len(found)} deadlock{'s' if len(found) > 1 else ''}.\n")
 
-    def blocked(self, row: Row) -> str:
+    def blocked(self, row: ThreadRow) -> str:
         wait = row.waits[0]
         at, of = f"0x{id(wait.what):016x}", thread_snapshot.kind(wait.what)
         if wait.how == ACQUIRED:
             return f"waiting to lock monitor {at} (object {at}, a {of})"
         return f"waiting for ownable synchronizer {at}, (a {of})"
 
-    def ahead(self, row: Row) -> Row:
+    def ahead(self, row: ThreadRow) -> ThreadRow:
         owner = self.owner(row.waits[0])
         assert owner is not None
         return owner
@@ -231,16 +231,16 @@ class Dump:
                     found[row.seen.state] = id(row.waits[0].what), owner.seen.state
         return found
 
-    def deadlocks(self) -> list[list[Row]]:
+    def deadlocks(self) -> list[list[ThreadRow]]:
         """Circles that a second look finds again: in one the threads may just have been on their way."""
         links = self.links()
-        found = circles({state: owner for state, (_, owner) in links.items()})
+        found = cycles({state: owner for state, (_, owner) in links.items()})
         if found:
             second = Dump()
             again = second.links()
             second.close()
-            found = [circle for circle in found if all(links[state] == again.get(state) for state in circle)]
-        return [[self.by_state[state] for state in circle] for circle in found]
+            found = [cycle for cycle in found if all(links[state] == again.get(state) for state in cycle)]
+        return [[self.by_state[state] for state in cycle] for cycle in found]
 
 
 def is_condition_wait(place: Place) -> bool:
@@ -248,7 +248,7 @@ def is_condition_wait(place: Place) -> bool:
     return code is not None and place[:2] == (code.co_qualname, code.co_filename)
 
 
-def called(row: Row) -> str:
+def called(row: ThreadRow) -> str:
     return f'"{row.name}" #{row.seen.state}'
 
 
@@ -262,7 +262,7 @@ def thread_ident(what: object) -> int | None:
 
 
 def run(out: Output, l: bool, e: bool) -> None:  # noqa: E741
-    dump = Dump(out.picture if isinstance(out, Reply) else None)
+    dump = Dump(out.snapshot if isinstance(out, Reply) else None)
     try:
         dump.write(out, l, e)
     finally:

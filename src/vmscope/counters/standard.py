@@ -38,7 +38,7 @@ _FIRST_SAMPLE = 20_000_000  # ns: a process that ends soon pays nothing
 _STOP_TIMEOUT = 1_000_000_000  # ns
 
 # Without a GIL a collection on another thread may be about to call what was just removed: it must not be freed.
-_RETIRED: list[native.Collector] = []
+_RETIRED: list[native.GcProbe] = []
 
 
 class Standard:
@@ -48,7 +48,7 @@ class Standard:
     """
 
     __slots__ = (
-        "_capabilities", "_collector", "_find_and_load", "_fixed", "_import_timer", "_past", "_problem", "_registry",
+        "_capabilities", "_find_and_load", "_fixed", "_gc_probe", "_import_timer", "_past", "_problem", "_registry",
         "_sampled", "_sampler", "_stamps", "all", "clock",
     )  # fmt: skip
 
@@ -56,7 +56,7 @@ class Standard:
         self._registry = registry
         self.all: list[AnyCounter] = []
         self._fixed: list[Constant | Alias] = []
-        self._collector: native.Collector | None = None
+        self._gc_probe: native.GcProbe | None = None
         self._import_timer: native.ImportTimer | None = None
         self._sampler: native.Sampler | None = None
         self._sampled: dict[str, native.LongSlot] = {}
@@ -98,7 +98,7 @@ class Standard:
             )
             for generation, collector in enumerate(_COLLECTOR_OF_GENERATION)
         )
-        self._collector = native.Collector(
+        self._gc_probe = native.GcProbe(
             rows, numbers["python.gc.longestPause"], texts["sun.gc.cause"], texts["sun.gc.lastCause"]
         )
         self._find_and_load = _importlib["_find_and_load"]
@@ -108,9 +108,9 @@ class Standard:
 
     def begin(self) -> None:
         """Starts to feed them, but for what is sampled; the collections before now count too."""
-        assert self._collector is not None
+        assert self._gc_probe is not None
         assert self._import_timer is not None
-        gc.callbacks.append(self._collector)
+        gc.callbacks.append(self._gc_probe)
         before, stats = None, gc.get_stats()
         while before != [slot.value for slot in self._past]:  # so that a collection in between counts once
             before, stats = [slot.value for slot in self._past], gc.get_stats()
@@ -140,9 +140,9 @@ class Standard:
 
     def end(self) -> None:
         """No longer feeds them. A later start may have other constants. Also after an exception in any of the above."""
-        if self._collector is not None and self._collector in gc.callbacks:
-            _RETIRED.append(self._collector)
-            gc.callbacks.remove(self._collector)
+        if self._gc_probe is not None and self._gc_probe in gc.callbacks:
+            _RETIRED.append(self._gc_probe)
+            gc.callbacks.remove(self._gc_probe)
         if _importlib["_find_and_load"] is self._import_timer:  # else somebody else has put something round it
             _importlib["_find_and_load"] = self._find_and_load
         self._registry.forget(self._fixed)

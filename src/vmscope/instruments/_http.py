@@ -7,7 +7,7 @@ from time import monotonic_ns
 
 from vmscope.counters.kinds import EVENTS, NONE, TICKS
 from vmscope.errors import VMScopeError
-from vmscope.instruments._table import Table
+from vmscope.instruments._table import InstrumentCounters
 from vmscope.native import CounterSlot
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ class Requests:
     """The counters of the requests of this process."""
 
     def __init__(self) -> None:
-        table = Table(ROWS)
+        table = InstrumentCounters(ROWS)
         self.total = table.counter("http.server.requests")
         self.errors = table.counter("http.server.errors")
         self.time = table.histogram("http.server.time", _BOUNDS)
@@ -68,7 +68,7 @@ class Requests:
         return counter
 
 
-class Request:
+class HttpRequest:
     """One request, from its making to `end()`. `status` is the first digit of the response's."""
 
     __slots__ = ("_begun", "_ended", "_forks", "_method", "_requests", "status")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Row = tuple[str, str, int, str, str, str, str]
 
 
-class Table:
+class InstrumentCounters:
     """Makes the counters of an instrument's rows, in their units."""
 
     def __init__(self, rows: tuple[Row, ...]) -> None:

@@ -6,7 +6,7 @@ and the lifespan pass through untouched.
 
 from __future__ import annotations
 
-from vmscope.instruments._http import Request, Requests
+from vmscope.instruments._http import HttpRequest, Requests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Middleware:
             await self.app(scope, receive, send)
             return
         requests = self._requests
-        request = Request(requests, scope.get("method", ""))
+        request = HttpRequest(requests, scope.get("method", ""))
         requests.busy.set(1)
 
         def end() -> None:

@@ -15,7 +15,7 @@ from time import monotonic_ns
 
 from vmscope import log, native
 from vmscope.counters.kinds import EVENTS, NONE, TICKS
-from vmscope.instruments._table import Table
+from vmscope.instruments._table import InstrumentCounters
 from vmscope.patches import Patches
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def attach(asyncio: ModuleType) -> Undo:
     return _loops.leave
 
 
-class Monitor:
+class LoopMonitor:
     """One loop, while it runs. All of it happens in the loop's thread."""
 
     def __init__(self, loops: Loops, loop: AbstractEventLoop) -> None:
@@ -91,7 +91,7 @@ class Loops:
     """All loops that run, by their threads."""
 
     def __init__(self, asyncio: Any) -> None:
-        table = Table(ROWS)
+        table = InstrumentCounters(ROWS)
         self._running = table.gauge("python.asyncio.loops")
         self._tasks = table.gauge("python.asyncio.tasks")
         self._created = table.counter("python.asyncio.tasks.created")
@@ -101,7 +101,7 @@ class Loops:
         self._asyncio = asyncio
         self._base: type = asyncio.BaseEventLoop
         self._other: set[type] = set()
-        self._monitors: dict[int, Monitor] = {}
+        self._monitors: dict[int, LoopMonitor] = {}
         self._patches = Patches()
         self._lock = RLock()
         if hasattr(os, "register_at_fork"):  # not on Windows
@@ -122,7 +122,7 @@ class Loops:
         self._tasks.set(0)
         return True
 
-    def knows(self, monitor: Monitor) -> bool:
+    def knows(self, monitor: LoopMonitor) -> bool:
         return self._monitors.get(get_ident()) is monitor
 
     def _after_fork(self) -> None:
@@ -169,7 +169,7 @@ class Loops:
                 del self._monitors[thread]
                 before.stop()
             if loop is not None:
-                self._monitors[thread] = Monitor(self, loop)
+                self._monitors[thread] = LoopMonitor(self, loop)
                 self._watch_other(type(loop))
         except Exception:
             log.say("debug", "asyncio: a loop cannot be watched", error=sys.exception())

@@ -8,7 +8,7 @@ from functools import partial, wraps
 from weakref import ref
 
 from vmscope.counters.kinds import EVENTS, NONE
-from vmscope.instruments._table import Table
+from vmscope.instruments._table import InstrumentCounters
 from vmscope.patches import Patches
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ class Pools:
     """All executors of one kind; each is known from the first call on that it is given."""
 
     def __init__(self, name: str, workers: str, ended: str) -> None:
-        table = Table(ROWS)
+        table = InstrumentCounters(ROWS)
         self._workers = table.gauge(f"python.executors.{name}.workers")
         self._queued = table.gauge(f"python.executors.{name}.queued")
         self._completed = table.counter(f"python.executors.{name}.completed")

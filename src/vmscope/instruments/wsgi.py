@@ -6,7 +6,7 @@ goes to the server as it is, so that it can treat it specially; then the request
 
 from __future__ import annotations
 
-from vmscope.instruments._http import Request, Requests
+from vmscope.instruments._http import HttpRequest, Requests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _class(wrapper: object) -> type | tuple[()]:
     return wrapper if isinstance(wrapper, type) else ()
 
 
-class ThreadRequest(Request):
+class ThreadRequest(HttpRequest):
     """Keeps a thread busy."""
 
     __slots__ = ()
@@ -67,7 +67,7 @@ class Response:
 
     __slots__ = ("_iterator", "_request", "_response")
 
-    def __init__(self, response: Iterable[bytes], request: Request) -> None:
+    def __init__(self, response: Iterable[bytes], request: HttpRequest) -> None:
         self._response = response
         self._request = request
         self._iterator = iter(response)

@@ -36,7 +36,7 @@ if "count_objects" not in globals():
     from vmscope.native.heap.dump import *  # noqa: F403
 if "StackSnapshot" not in globals():
     from vmscope.native.stacks.stack_snapshot import *  # noqa: F403
-if "read_tasks" not in globals():
+if "read_os_threads" not in globals():
     from vmscope.native.sampling.os_threads import *  # noqa: F403
 if "trace_allocations" not in globals():  # nor has one before 3.13
     from vmscope.native.events.allocations import *  # noqa: F403

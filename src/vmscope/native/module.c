@@ -5,18 +5,41 @@ static int
 native_exec(PyObject *module)
 {
     static int (*const parts[])(PyObject *) = {
-        vmscope_add_slots,          vmscope_add_histogram,       vmscope_add_thread,
-        vmscope_add_later,          vmscope_add_mirror,          vmscope_add_sampler,
-        vmscope_add_collector,      vmscope_add_file_lock,       vmscope_add_scan,
-        vmscope_add_mapping,        vmscope_add_fatal,           vmscope_add_tally,
-        vmscope_add_imports,        vmscope_add_states,          vmscope_add_dispatch,
-        vmscope_add_handler_chain,  vmscope_add_suspend_gate,    vmscope_add_ends,
-        vmscope_add_tracked,        vmscope_add_class_histogram, vmscope_add_locks,
-        vmscope_add_stack_snapshot, vmscope_add_frames,          vmscope_add_attach_signal,
-        vmscope_add_listener,       vmscope_add_tasks,           vmscope_add_allocations,
-        vmscope_add_dump,           vmscope_add_deferring_lock,  vmscope_add_jni,
-        vmscope_add_beneath,        vmscope_add_descriptor,      vmscope_add_entries,
-        vmscope_add_heap_walk,      vmscope_add_handlers,
+        vmscope_add_slots,
+        vmscope_add_histogram,
+        vmscope_add_thread,
+        vmscope_add_delayed_call,
+        vmscope_add_mirror,
+        vmscope_add_sampler,
+        vmscope_add_gc_probe,
+        vmscope_add_file_lock,
+        vmscope_add_scan,
+        vmscope_add_mapping,
+        vmscope_add_crash_handler,
+        vmscope_add_tally,
+        vmscope_add_import_timer,
+        vmscope_add_thread_states,
+        vmscope_add_dispatch,
+        vmscope_add_handler_chain,
+        vmscope_add_suspend_gate,
+        vmscope_add_termination_signals,
+        vmscope_add_gc_objects,
+        vmscope_add_class_histogram,
+        vmscope_add_locks,
+        vmscope_add_stack_snapshot,
+        vmscope_add_protocol,
+        vmscope_add_attach_signal,
+        vmscope_add_listener,
+        vmscope_add_os_threads,
+        vmscope_add_allocations,
+        vmscope_add_dump,
+        vmscope_add_deferring_lock,
+        vmscope_add_jni,
+        vmscope_add_beneath,
+        vmscope_add_descriptor,
+        vmscope_add_entries,
+        vmscope_add_heap_walk,
+        vmscope_add_exception_handlers,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i](module) < 0) {
@@ -37,7 +60,7 @@ native_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->mirror);
     Py_VISIT(state->call);
     Py_VISIT(state->deferring_lock_exit);
-    Py_VISIT(state->picture);
+    Py_VISIT(state->snapshot);
     Py_VISIT(state->current);
     return 0;
 }
@@ -53,7 +76,7 @@ native_clear(PyObject *module)
     Py_CLEAR(state->mirror);
     Py_CLEAR(state->call);
     Py_CLEAR(state->deferring_lock_exit);
-    Py_CLEAR(state->picture);
+    Py_CLEAR(state->snapshot);
     Py_CLEAR(state->current);
     return 0;
 }

@@ -18,26 +18,26 @@ int vmscope_end_region(void);
 int vmscope_add_slots(PyObject *module);
 int vmscope_add_histogram(PyObject *module);
 int vmscope_add_thread(PyObject *module);
-int vmscope_add_later(PyObject *module);
+int vmscope_add_delayed_call(PyObject *module);
 int vmscope_add_mirror(PyObject *module);
-int vmscope_add_fatal(PyObject *module);
-int vmscope_add_ends(PyObject *module);
+int vmscope_add_crash_handler(PyObject *module);
+int vmscope_add_termination_signals(PyObject *module);
 int vmscope_add_sampler(PyObject *module);
-int vmscope_add_collector(PyObject *module);
-int vmscope_add_imports(PyObject *module);
+int vmscope_add_gc_probe(PyObject *module);
+int vmscope_add_import_timer(PyObject *module);
 int vmscope_add_tally(PyObject *module);
 int vmscope_add_file_lock(PyObject *module);
 int vmscope_add_scan(PyObject *module);
-int vmscope_add_states(PyObject *module);
+int vmscope_add_thread_states(PyObject *module);
 int vmscope_add_suspend_gate(PyObject *module);
 int vmscope_add_deferring_lock(PyObject *module);
 int vmscope_add_locks(PyObject *module);
 int vmscope_add_stack_snapshot(PyObject *module);
-int vmscope_add_tasks(PyObject *module);
-int vmscope_add_tracked(PyObject *module);
+int vmscope_add_os_threads(PyObject *module);
+int vmscope_add_gc_objects(PyObject *module);
 int vmscope_add_class_histogram(PyObject *module);
 int vmscope_add_heap_walk(PyObject *module);
-int vmscope_add_handlers(PyObject *module);
+int vmscope_add_exception_handlers(PyObject *module);
 int vmscope_add_dump(PyObject *module);
 int vmscope_add_mapping(PyObject *module);
 int vmscope_add_beneath(PyObject *module);
@@ -45,7 +45,7 @@ int vmscope_add_descriptor(PyObject *module);
 int vmscope_add_entries(PyObject *module);
 int vmscope_add_dispatch(PyObject *module);
 int vmscope_add_handler_chain(PyObject *module);
-int vmscope_add_frames(PyObject *module);
+int vmscope_add_protocol(PyObject *module);
 int vmscope_add_attach_signal(PyObject *module);
 int vmscope_add_listener(PyObject *module);
 int vmscope_add_allocations(PyObject *module);
@@ -61,8 +61,8 @@ typedef struct {
     PyTypeObject *mirror;
     PyTypeObject *call;
     PyTypeObject *deferring_lock_exit; /* NULL where there is none */
-    PyTypeObject *picture;             /* NULL: there is none */
-    PyObject *current; /* what the relays made last ask for the thread; their serial, which no others have */
+    PyTypeObject *snapshot;            /* NULL: there is none */
+    PyObject *current; /* what the dispatchers made last ask for the thread; their serial, which no others have */
     uint64_t serial;
 } NativeState;
 

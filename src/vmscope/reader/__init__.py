@@ -6,7 +6,7 @@ from vmscope.errors import FormatError, StaleRegion, VMScopeError
 from vmscope.reader.attachment import LOOK_CLOSER, Attachment, attach, open_candidate
 from vmscope.reader.discovery import TMP, Candidate, candidates, every, identity
 from vmscope.reader.machine import VM, Counter
-from vmscope.reader.ownership import LIVE, STALE, Locks, Owner
+from vmscope.reader.ownership import LIVE, STALE, FileLocks, Owner
 
 __all__ = ["VM", "Attachment", "Candidate", "Counter", "attach", "candidates", "vm", "vms"]
 
@@ -29,7 +29,7 @@ def vm(target: int | str, *, stale: bool = False) -> VM:
 
 def _check_owner(found: VM) -> None:
     asked = found.pid
-    owner = found.examine(Locks())
+    owner = found.examine(FileLocks())
     if owner.state == LIVE and owner.pid == asked:
         return
     if owner.state == STALE:
@@ -49,7 +49,7 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
     """
     kept: dict[tuple[int, str], tuple[int, VM]] = {}
     seen: set[tuple[int, int] | str] = set()
-    locks = Locks()
+    locks = FileLocks()
     for candidate in every(tmp):
         if not stale and not may_live(candidate, locks):
             continue
@@ -78,7 +78,7 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
     return sorted([found for _, found in kept.values()], key=lambda found: found.pid or 0)
 
 
-def may_live(candidate: Candidate, locks: Locks) -> bool:
+def may_live(candidate: Candidate, locks: FileLocks) -> bool:
     """False where no process has this pid and nobody has the file locked: what users leave is not even opened."""
     if candidate.runs:
         return True
@@ -86,7 +86,7 @@ def may_live(candidate: Candidate, locks: Locks) -> bool:
     return file is not None and bool(locks.holders(*file))
 
 
-def owner_of(found: VM, locks: Locks) -> Owner | None:
+def owner_of(found: VM, locks: FileLocks) -> Owner | None:
     """Whose a region is; None for a file that is none."""
     try:
         owner = found.examine(locks)

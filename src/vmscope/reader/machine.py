@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from vmscope.errors import FormatError, VMScopeError
-from vmscope.reader.ownership import LIVE, STALE, WITNESSES, Locks, Owner, owner
+from vmscope.reader.ownership import LIVE, STALE, WITNESSES, FileLocks, Owner, owner
 from vmscope.reader.process import user_name
 from vmscope.reader.snapshot import Reader, Snapshot
 from vmscope.wire.decode import Entry
@@ -127,7 +127,7 @@ class VM:
 
     # -- whose
 
-    def examine(self, locks: Locks) -> Owner:
+    def examine(self, locks: FileLocks) -> Owner:
         """Finds out again who wrote the region, and whether it lives."""
         attachment = self._attachment
         if attachment.pid is None or attachment.nspid is None:
@@ -174,7 +174,7 @@ class VM:
     @property
     def state(self) -> str:
         """`live`, `stale` (its writer has ended; also for a `file:`) or `foreign` (another pid namespace's)."""
-        return (self._owner or self.examine(Locks())).state
+        return (self._owner or self.examine(FileLocks())).state
 
     @property
     def file(self) -> tuple[int, int]:
@@ -189,7 +189,7 @@ class VM:
         if known is not None and known.alive:
             return True
         try:
-            return self.examine(Locks()).state == LIVE
+            return self.examine(FileLocks()).state == LIVE
         except VMScopeError:
             return False
 

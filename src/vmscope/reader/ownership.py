@@ -40,7 +40,7 @@ _PATIENCE = 1.0  # seconds for another user's maps
 _NAMESAKES = 8  # maps of files in directories of regions; a VM has one
 
 
-class Locks:
+class FileLocks:
     """Who holds a lock of the flock kind on which file: one look at /proc/locks, when it is first needed.
 
     Also processes' maps. Another user can make his long to read, or have the kernel wait before it shows them: so
@@ -112,7 +112,7 @@ class Owner:
 
 
 def owner(
-    pid: int, nspid: int, found: os.stat_result, witnesses: Callable[[], Mapping[str, int | str]], locks: Locks
+    pid: int, nspid: int, found: os.stat_result, witnesses: Callable[[], Mapping[str, int | str]], locks: FileLocks
 ) -> Owner:
     """Who wrote the file `found`, which is named `nspid` and should be process `pid`'s.
 
@@ -201,7 +201,7 @@ def _has_execed(candidate: Process, stack_start: int | str | None) -> bool:
     return bool(stack_start and candidate.stack_start) and stack_start != candidate.stack_start
 
 
-def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int | str], locks: Locks) -> bool:
+def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int | str], locks: FileLocks) -> bool:
     """Whether this process wrote a file that nobody holds a lock on, and that did not begin with it."""
     if values.get(START_TICKS):
         return False
@@ -213,7 +213,7 @@ def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int |
     return not isinstance(begin, int) or begin >= candidate.start_time - SOON
 
 
-def _maps(candidate: Process, found: os.stat_result, locks: Locks) -> bool:
+def _maps(candidate: Process, found: os.stat_result, locks: FileLocks) -> bool:
     """Whether a process has this file mapped. OSError where its maps are not ours to read."""
     left = _NAMESAKES
     for line in locks.maps(candidate).splitlines():

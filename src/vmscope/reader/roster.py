@@ -11,7 +11,7 @@ from vmscope.errors import AccessDenied, VMScopeError
 from vmscope.reader.attachment import open_candidate
 from vmscope.reader.discovery import TMP, Candidate, every, folders, identity
 from vmscope.reader.machine import VM
-from vmscope.reader.ownership import LIVE, Locks
+from vmscope.reader.ownership import LIVE, FileLocks
 from vmscope.reader.process import exists
 
 TYPE_CHECKING = False
@@ -28,14 +28,14 @@ class Roster:
         self.vms: dict[int, VM] = {}
         self.changes = 0
         self._tmp = tmp
-        self._ends = _Ends()
+        self._exits = _ExitWatch()
         self._times: dict[str, int] = {}
         self._due = 0.0
 
     def refresh(self) -> bool:
         """Looks again. Whether the VMs are others than before."""
         before = self.changes
-        for pid in self._ends.ended(self.vms):
+        for pid in self._exits.ended(self.vms):
             self.remove(pid)
         now = time.monotonic()
         if now >= self._due or _times(self._tmp) != self._times:
@@ -50,7 +50,7 @@ class Roster:
         vm = self.vms.pop(pid, None)
         if vm is not None:
             vm.close()
-            self._ends.forget(pid)
+            self._exits.forget(pid)
             self.changes += 1
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class Roster:
             self.remove(pid)
 
     def _discover(self) -> None:
-        locks = Locks()
+        locks = FileLocks()
         known = {vm.path: pid for pid, vm in self.vms.items()}
         seen: set[int] = set()
         for candidate in every(self._tmp):
@@ -82,10 +82,10 @@ class Roster:
     def _add(self, found: VM) -> None:
         pid = found.pid or 0
         self.vms[pid] = found
-        self._ends.watch(pid)
+        self._exits.watch(pid)
         self.changes += 1
 
-    def _is_same(self, pid: int, candidate: Candidate, locks: Locks) -> bool:
+    def _is_same(self, pid: int, candidate: Candidate, locks: FileLocks) -> bool:
         """Whether the file that is there is the one that is open, and its writer lives."""
         vm = self.vms.get(pid)
         if vm is None or not candidate.runs:
@@ -96,7 +96,7 @@ class Roster:
             return False
 
 
-def _open(candidate: Candidate, locks: Locks) -> VM | None:
+def _open(candidate: Candidate, locks: FileLocks) -> VM | None:
     """The VM of a candidate; None where there is no live one that can be read."""
     if not reader.may_live(candidate, locks):
         return None
@@ -120,7 +120,7 @@ def _times(tmp: str) -> dict[str, int]:
     return {path: os.fstat(folder).st_mtime_ns for _, path, folder in folders(tmp)}
 
 
-class _Ends:
+class _ExitWatch:
     """Tells which processes have ended, all at once: by a descriptor of each, as a pid is given again."""
 
     def __init__(self) -> None:

@@ -61,7 +61,7 @@ class Snapshot:
         self.accessible = structure.prologue.accessible != 0
 
 
-class Sighting:
+class FirstCopy:
     """A region as a first copy showed it: the prologue, raw and read, where its entries end, and where its clock is.
 
     It holds as long as the raw prologue stays the same.
@@ -83,7 +83,7 @@ class Reader:
     another process's region by now, and ReadTimeout when it takes longer than PATIENCE.
     """
 
-    __slots__ = ("_born", "_due", "_looks", "_path", "_pid", "_seen", "_structure", "mapping", "whole")
+    __slots__ = ("_due", "_looks", "_path", "_pid", "_seen", "_start", "_structure", "mapping", "whole")
 
     def __init__(self, mapping: native.Mapping, path: str, pid: int | None = None) -> None:
         self.mapping = mapping
@@ -91,10 +91,10 @@ class Reader:
         self._pid = pid
         self._structure: Structure | None = None
         self._looks = 2
-        self._seen: Sighting | None = None
+        self._seen: FirstCopy | None = None
         self._due = 0.0
         self.whole = True
-        self._born: tuple[object, object] = (0, 0)
+        self._start: tuple[object, object] = (0, 0)
 
     # -- values
 
@@ -122,7 +122,7 @@ class Reader:
 
     def _look(self) -> dict[str, int | str] | None:
         """The values straight from one copy, without a structure; None where that copy may not be all."""
-        seen = self._seen or self._sighting()
+        seen = self._seen or self._first_copy()
         self._seen = None
         if seen is None:
             return None
@@ -139,16 +139,16 @@ class Reader:
         if seen.clock and OURS in values and (_odd(before, head.big) or after != before):
             return None
         self._seen = seen
-        self._born = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
+        self._start = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
         return values
 
-    def _sighting(self) -> Sighting | None:
+    def _first_copy(self) -> FirstCopy | None:
         raw = self._head()
         head = self._prologue(raw)
         if head.major != 2 or not PROLOGUE_SIZE <= head.used <= self._whole(head) - ZERO_LENGTH:
             return None
         data = self._used(head)
-        return Sighting(raw, head, len(data), _clock_of(data, head.big))
+        return FirstCopy(raw, head, len(data), _clock_of(data, head.big))
 
     def some(self, names: tuple[str, ...], *, sound: bool = False) -> dict[str, int | str]:
         """The values of these counters, as far as they are there, read now; much less work than all of them.
@@ -163,7 +163,7 @@ class Reader:
         try:
             data = self._sound(head) if sound else self._read(0, end)
             if self._looks and end == head.used <= self._whole(head) - ZERO_LENGTH and head.major == 2:
-                self._seen = Sighting(raw, head, end + ZERO_LENGTH, _clock_of(data, head.big))
+                self._seen = FirstCopy(raw, head, end + ZERO_LENGTH, _clock_of(data, head.big))
             if head.major == 1:
                 from vmscope.wire import version1
 
@@ -242,10 +242,10 @@ class Reader:
             now = self.prologue()
             if now.num_entries < structure.prologue.num_entries or now.used < structure.prologue.used:
                 raise self._stale("was made anew")
-        born = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
-        if any(self._born) and born != self._born:
+        start = values.get(BEGIN_TIME, 0), values.get(START_TICKS, 0)
+        if any(self._start) and start != self._start:
             raise self._stale("was made anew")
-        self._born = born
+        self._start = start
 
     # -- structure
 

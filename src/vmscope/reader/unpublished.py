@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vmscope.errors import AccessDenied, NoSuchProcess
-from vmscope.reader.ownership import Locks
+from vmscope.reader.ownership import FileLocks
 from vmscope.reader.process import Process, pids, process
 from vmscope.wire import notice
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def unpublished(known: Container[int | None]) -> Iterator[tuple[Process, str]]:
     """Each such process, but for those that are `known` to have a region, with the reason. The maps of all are read."""
-    locks = Locks()
+    locks = FileLocks()
     for pid in pids():
         if pid in known:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmscope import later
+from vmscope import own_threads
 from vmscope.errors import AgentError
 from vmscope.tool import agent_errors
 from vmscope.tool.spec.codes import Phase, Version
@@ -99,7 +99,7 @@ class Agent:
         if function is None:
             raise AgentError(self.name, f"it has no {entry}")
         try:
-            with later.ProgramsCode():
+            with own_threads.ProgramsCode():
                 status = function(self.vm, self.options)
         except BaseException as error:
             self.vm.dispose()

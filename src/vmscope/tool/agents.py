@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from vmscope import later, log, native
+from vmscope import log, native, own_threads
 from vmscope.errors import AgentError, LibraryError
 from vmscope.tool import agent_errors, host
 from vmscope.tool.agent import PREFIX, SUFFIX, Agent, shown
@@ -217,7 +217,7 @@ def _is_linked_natively(name: str) -> bool:
 
 def _import(name: str) -> object:
     try:
-        with later.ProgramsCode():
+        with own_threads.ProgramsCode():
             __import__(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):

@@ -24,7 +24,7 @@ from vmscope.tool.functions.suspension import Suspending
 from vmscope.tool.functions.system import System
 from vmscope.tool.functions.thread_control import ThreadControl
 from vmscope.tool.functions.thread_queries import ThreadQueries
-from vmscope.tool.functions.unsupported import Impossible
+from vmscope.tool.functions.unsupported import Unsupported
 from vmscope.tool.sources.field_watches import FieldWatches
 
 
@@ -49,7 +49,7 @@ class Environment(
     Modules,
     Redefinition,
     Heap,
-    Impossible,
+    Unsupported,
 ):
     """Made by `get_env`, in creation order; done with after `dispose_environment`.
 

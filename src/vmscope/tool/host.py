@@ -10,15 +10,15 @@ import _thread
 import atexit
 import sys
 
-from vmscope import flags, later, native
+from vmscope import flags, native, own_threads
 from vmscope.tool.environment import Environment
 from vmscope.tool.functions import entry_checks
 from vmscope.tool.functions.breakpoints import Points, Pops
 from vmscope.tool.functions.suspension import Suspension
 from vmscope.tool.model import threads
-from vmscope.tool.model.resource_holders import taken
+from vmscope.tool.model.resource_holders import holders
 from vmscope.tool.sources import event_sources
-from vmscope.tool.sources.field_watches import Watches
+from vmscope.tool.sources.field_watches import WatchedFields
 from vmscope.tool.sources.locks import Locks
 from vmscope.tool.spec import available_capabilities
 from vmscope.tool.spec.capabilities import CapabilityRules
@@ -73,10 +73,10 @@ class Host:
         self.rules = rules or CapabilityRules(*(int(bits) for bits in available_capabilities.capability_sets()))
         self.environments: list[Environment] = []
         self.agents: list[Agent] = []  # those that are loaded, in the order of their loading
-        self.extension_events: set[int] = set()  # those that a mechanism makes, added by it
+        self.extension_events: set[int] = set()  # those that a source makes, added by it
         self.points = Points()
         self.pops = Pops()
-        self.watches = Watches()
+        self.watched_fields = WatchedFields()
         self.suspension = Suspension()
         self.locks = Locks()
         self.sampling_interval = SAMPLING_INTERVAL
@@ -111,7 +111,7 @@ class Host:
             raise ValueError(f"a VM does not go from {self.phase.name} to {phase.name}")
         if phase == Phase.DEAD and self.phase == Phase.LIVE:
             try:
-                with later.ProgramsCode():
+                with own_threads.ProgramsCode():
                     self.post(Event.VM_DEATH)
             except KeyboardInterrupt:
                 pass  # as in `end_of_main`
@@ -158,9 +158,9 @@ class Host:
             for ending in self.endings:
                 ending()
 
-    def taken(self) -> dict[int, str]:
+    def resource_holders(self) -> dict[int, str]:
         """What tools outside of the interface have taken: sets of capabilities that need it, and who has it."""
-        return taken() if self._probed else {}
+        return holders() if self._probed else {}
 
     def flags(self) -> dict[str, bool | int | str]:
         """The VM's flags by name: its options, and what has been made possible by the capabilities."""
@@ -168,9 +168,9 @@ class Host:
 
     # -- events -----------------------------------------------------------------------------------
 
-    def add_event_source(self, mechanism: EventSource) -> None:
+    def add_event_source(self, source: EventSource) -> None:
         """From now on it is told of each change; at once of how things are."""
-        self._event_sources.append(mechanism)
+        self._event_sources.append(source)
         self.changed()
 
     def changed(self) -> None:
@@ -186,8 +186,8 @@ class Host:
                     self._telling = True
                     while self._stale:
                         self._stale = False
-                        for mechanism in self._event_sources:
-                            mechanism.update(self)
+                        for source in self._event_sources:
+                            source.update(self)
                 finally:
                     self._telling = False
         if not self.lock._is_owned():
@@ -195,7 +195,7 @@ class Host:
             del dropped  # what the program does as these go, it does without the lock
 
     def drop(self, replaced: object) -> None:
-        """Keeps what a mechanism has no use for any more, until the lock is let go of: it may be the program's last
+        """Keeps what a source has no use for any more, until the lock is let go of: it may be the program's last
         reference to something that runs code when it goes."""
         self._dropped.append(replaced)
 
@@ -250,12 +250,12 @@ def begin(*, late: bool = False) -> Host:
             if late:
                 host.enter(Phase.LIVE)
             if native.in_main_interpreter():
-                later.at_exit(host.end_of_main, early=True)
-                later.at_exit(host.end)
+                own_threads.at_exit(host.end_of_main, early=True)
+                own_threads.at_exit(host.end)
             else:
                 atexit.register(host.end)
             if sys.platform != "win32":
-                native.relay_end_signals(termination.relay())
+                native.forward_end_signals(termination.forwarding_signal())
             _vm = host
         return _vm
 
@@ -281,4 +281,4 @@ def _after_fork() -> None:
             _vm.changed()  # threads that were suspended are not there any more
 
 
-later.in_child(_after_fork)
+own_threads.in_child(_after_fork)

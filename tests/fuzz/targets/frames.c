@@ -1,6 +1,6 @@
 /* The framing of the attach protocol, held against the twin. */
 #include "python.h"
 
-int vmscope_add_frames(PyObject *module);
+int vmscope_add_protocol(PyObject *module);
 
-const Fuzzed fuzzed = {.check = "frames", .add = vmscope_add_frames};
+const Fuzzed fuzzed = {.check = "frames", .add = vmscope_add_protocol};

@@ -1,4 +1,4 @@
-"""A relay, in C and in Python: who is called, in which order, and what becomes of what they raise."""
+"""An event dispatcher, in C and in Python: who is called, in which order, and what becomes of what they raise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def native(request: pytest.FixtureRequest) -> Any:
 
 
 class Env:
-    """What of an environment a relay sees."""
+    """What of an environment an event dispatcher sees."""
 
     def __init__(self) -> None:
         self.failures: dict[int, int] = {}
@@ -76,24 +76,24 @@ def test_what_a_shape_makes_of_the_arguments(
     native: Any, shape: str, given: tuple[object, ...], told: tuple[object, ...]
 ) -> None:
     calls: Calls = []
-    relay, env = native.EventDispatcher(65, shape, here, OWN), Env()
-    relay.listen((row(env, lambda *arguments: calls.append(arguments)),))
-    assert relay(*given) is None
+    dispatcher, env = native.EventDispatcher(65, shape, here, OWN), Env()
+    dispatcher.listen((row(env, lambda *arguments: calls.append(arguments)),))
+    assert dispatcher(*given) is None
     assert calls == [(env, HERE, *told)]
 
 
 def test_nobody_listens(native: Any) -> None:
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    assert relay(CODE, 0) is None
-    relay.listen(())
-    assert relay(CODE, 0) is None
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    assert dispatcher(CODE, 0) is None
+    dispatcher.listen(())
+    assert dispatcher(CODE, 0) is None
 
 
 def test_listeners_are_called_in_their_order(native: Any) -> None:
     calls: list[int] = []
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen(tuple(row(Env(), lambda *_, number=number: calls.append(number)) for number in range(5)))
-    relay(CODE, 0)
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen(tuple(row(Env(), lambda *_, number=number: calls.append(number)) for number in range(5)))
+    dispatcher(CODE, 0)
     assert calls == [0, 1, 2, 3, 4]
 
 
@@ -110,26 +110,26 @@ def test_anything_that_can_be_called_may_listen(native: Any) -> None:
 
     calls: list[object] = []
     counts = Counts()
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(Env(), counts), row(Env(), counts.method), row(Env(), calls.append, ())))
-    relay(CODE, 0)
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(Env(), counts), row(Env(), counts.method), row(Env(), calls.append, ())))
+    dispatcher(CODE, 0)
     assert counts.count == 11
 
 
 def test_the_threads_that_somebody_listens_to(native: Any) -> None:
     calls: list[str] = []
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(Env(), lambda *_: calls.append("other"), (Here(),)),))
-    relay(CODE, 0)
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(Env(), lambda *_: calls.append("other"), (Here(),)),))
+    dispatcher(CODE, 0)
     assert calls == []
-    relay.listen(
+    dispatcher.listen(
         (
             row(Env(), lambda *_: calls.append("other"), (Here(), Here())),
             row(Env(), lambda *_: calls.append("here"), (Here(), HERE)),
             row(Env(), lambda *_: calls.append("all")),
         )
     )
-    relay(CODE, 0)
+    dispatcher(CODE, 0)
     assert calls == ["here", "all"]
 
 
@@ -143,12 +143,12 @@ def test_each_thread_is_asked_for_its_own(native: Any) -> None:
         found: Here = local.here
         return found
 
-    relay = native.EventDispatcher(65, "entry", current, OWN)
-    relay.listen((row(Env(), lambda env, thread, code: told.append(thread)),))
+    dispatcher = native.EventDispatcher(65, "entry", current, OWN)
+    dispatcher.listen((row(Env(), lambda env, thread, code: told.append(thread)),))
 
     def run() -> None:
         for _ in range(10):
-            relay(CODE, 0)
+            dispatcher(CODE, 0)
             assert told[-1] is current()
 
     for _ in range(4):  # one after the other: a thread that follows has its ident, but not its Thread
@@ -165,11 +165,11 @@ def test_a_thread_that_has_left_sends_nothing(native: Any) -> None:
 
     def run() -> None:
         mine = Here()
-        relay = native.EventDispatcher(65, "entry", lambda: mine, OWN)
-        relay.listen((row(Env(), lambda *_: told.append(mine)),))
-        relay(CODE, 0)
+        dispatcher = native.EventDispatcher(65, "entry", lambda: mine, OWN)
+        dispatcher.listen((row(Env(), lambda *_: told.append(mine)),))
+        dispatcher(CODE, 0)
         native.leave_thread(mine)
-        relay(CODE, 0)
+        dispatcher(CODE, 0)
         ended.append(mine.ended)
 
     thread = threading.Thread(target=run)
@@ -180,20 +180,20 @@ def test_a_thread_that_has_left_sends_nothing(native: Any) -> None:
 
 def test_own_code_is_passed_over(native: Any) -> None:
     told: list[object] = []
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(Env(), lambda env, thread, code: told.append(code.co_filename)),))
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(Env(), lambda env, thread, code: told.append(code.co_filename)),))
     names = ["/somewhere/own/a.py", "/somewhere/own/b/c.py", "/somewhere/owner/a.py", "/somewhere/own/", "x", "ä/ö", ""]
     for name in names:
-        relay(code_in(name), 0)
+        dispatcher(code_in(name), 0)
     assert told == ["/somewhere/owner/a.py", "x", "ä/ö", ""]
 
 
 def test_own_code_in_a_folder_that_is_not_ascii(native: Any) -> None:
     told: list[object] = []
-    relay = native.EventDispatcher(65, "return", here, "/ä/")
-    relay.listen((row(Env(), lambda env, thread, code, *_: told.append(code.co_filename)),))
+    dispatcher = native.EventDispatcher(65, "return", here, "/ä/")
+    dispatcher.listen((row(Env(), lambda env, thread, code, *_: told.append(code.co_filename)),))
     for name in ("/ä/a.py", "/ä/€.py", "/a/a.py", "/\u20ac/ä/"):
-        relay(code_in(name), 0, None)
+        dispatcher(code_in(name), 0, None)
     assert told == ["/a/a.py", "/\u20ac/ä/"]
 
 
@@ -205,10 +205,10 @@ def test_what_a_callback_raises_goes_to_its_environment(native: Any) -> None:
     def raises(*_: object) -> None:
         raise error
 
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(bad, raises), row(good, lambda *_: calls.append("good"))))
-    relay(CODE, 0)
-    relay(CODE, 0)
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(bad, raises), row(good, lambda *_: calls.append("good"))))
+    dispatcher(CODE, 0)
+    dispatcher(CODE, 0)
     assert bad.failed_with == [error, error]
     assert bad.failures == {65: 2}
     assert calls == ["good", "good"]
@@ -222,9 +222,9 @@ def test_whatever_it_is(native: Any, kind: type[BaseException]) -> None:
     def raises(*_: object) -> None:
         raise kind
 
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(env, raises),))
-    relay(CODE, 0)
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(env, raises),))
+    dispatcher(CODE, 0)
     assert [type(error) for error in env.failed_with] == [kind]
 
 
@@ -235,10 +235,10 @@ def test_an_interrupt_is_the_programs_and_the_others_are_still_called(native: An
     def raises(*_: object) -> None:
         raise KeyboardInterrupt("first" if not calls else "second")
 
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(env, raises), row(env, lambda *_: calls.append("called")), row(env, raises)))
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(env, raises), row(env, lambda *_: calls.append("called")), row(env, raises)))
     with pytest.raises(KeyboardInterrupt, match="first"):
-        relay(CODE, 0)
+        dispatcher(CODE, 0)
     assert calls == ["called"]
     assert env.failures == {}
 
@@ -254,10 +254,10 @@ def test_what_an_environment_raises_again_is_the_programs(native: Any) -> None:
     def raises(*_: object) -> None:
         raise error
 
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(Hands(), raises), row(Env(), lambda *_: calls.append("called"))))
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(Hands(), raises), row(Env(), lambda *_: calls.append("called"))))
     with pytest.raises(TimeoutError) as found:
-        relay(CODE, 0)
+        dispatcher(CODE, 0)
     assert found.value is error
     assert calls == ["called"]
 
@@ -270,15 +270,15 @@ def test_a_call_that_went_well_forgets_failures(native: Any) -> None:
         if fails.pop(0):
             raise ValueError
 
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(env, sometimes),))
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(env, sometimes),))
     counts = []
     for _ in range(4):
-        relay(CODE, 0)
+        dispatcher(CODE, 0)
         counts.append(env.failures.get(65, 0))
     assert counts == [1, 2, 0, 1]
-    relay.listen((row(env, lambda *_: None, None, True),))  # as after a change of listeners
-    relay(CODE, 0)
+    dispatcher.listen((row(env, lambda *_: None, None, True),))  # as after a change of listeners
+    dispatcher(CODE, 0)
     assert env.failures == {}
 
 
@@ -293,9 +293,9 @@ def test_an_environment_that_cannot_even_log(native: Any, monkeypatch: pytest.Mo
 
     seen: list[str] = []
     monkeypatch.setattr("sys.unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(Broken(), raises),))
-    relay(CODE, 0)
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(Broken(), raises),))
+    dispatcher(CODE, 0)
     assert seen == ["no log"]
 
 
@@ -312,9 +312,9 @@ def test_the_default_hook_is_told_too(
         raise ValueError
 
     monkeypatch.setattr("sys.unraisablehook", sys.__unraisablehook__)
-    relay = native.EventDispatcher(65, "entry", here, OWN)
-    relay.listen((row(Broken(), raises),))
-    relay(CODE, 0)
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher.listen((row(Broken(), raises),))
+    dispatcher(CODE, 0)
     told = capfd.readouterr().err
     assert told.startswith("Exception ignored in")
     assert told.endswith("RuntimeError: no log\n")
@@ -323,11 +323,11 @@ def test_the_default_hook_is_told_too(
 def test_listeners_that_change_while_they_are_called(native: Any) -> None:
     calls: list[str] = []
     first, second, third = Env(), Env(), Env()
-    relay = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
 
     def changes(*_: object) -> None:
         calls.append("first")
-        relay.listen(
+        dispatcher.listen(
             (
                 row(first, changes),
                 row(Env(), lambda *_: calls.append("new: not for this event")),
@@ -335,42 +335,42 @@ def test_listeners_that_change_while_they_are_called(native: Any) -> None:
             )
         )
 
-    relay.listen(
+    dispatcher.listen(
         (
             row(first, changes),
             row(second, lambda *_: calls.append("second: gone by now")),
             row(third, lambda *_: calls.append("third")),
         )
     )
-    relay(CODE, 0)
+    dispatcher(CODE, 0)
     assert calls == ["first", "third, another callback"]
 
 
 def test_a_listener_that_takes_everything_away(native: Any) -> None:
     calls: list[int] = []
-    relay = native.EventDispatcher(65, "entry", here, OWN)
+    dispatcher = native.EventDispatcher(65, "entry", here, OWN)
 
     def ends(*_: object) -> None:
         calls.append(1)
-        relay.listen(())
+        dispatcher.listen(())
 
-    relay.listen((row(Env(), ends), row(Env(), lambda *_: calls.append(2))))
-    relay(CODE, 0)
-    relay(CODE, 0)
+    dispatcher.listen((row(Env(), ends), row(Env(), lambda *_: calls.append(2))))
+    dispatcher(CODE, 0)
+    dispatcher(CODE, 0)
     assert calls == [1]
 
 
 def test_a_relay_within_a_relay(native: Any) -> None:
     calls: list[object] = []
-    relay = native.EventDispatcher(65, "plain", here, OWN)
+    dispatcher = native.EventDispatcher(65, "plain", here, OWN)
 
     def again(env: Env, thread: Here, depth: int) -> None:
         calls.append(depth)
         if depth < 3:
-            relay(depth + 1)
+            dispatcher(depth + 1)
 
-    relay.listen((row(Env(), again),))
-    relay(0)
+    dispatcher.listen((row(Env(), again),))
+    dispatcher(0)
     assert calls == [0, 1, 2, 3]
 
 
@@ -379,14 +379,14 @@ def test_what_is_no_relay(native: Any) -> None:
         native.EventDispatcher(65, "square", here, OWN)
     with pytest.raises(ValueError, match="folder"):
         native.EventDispatcher(65, "entry", here, "")
-    relay = native.EventDispatcher(65, "return", here, OWN)
+    dispatcher = native.EventDispatcher(65, "return", here, OWN)
     with pytest.raises(TypeError):
-        relay.listen([])
+        dispatcher.listen([])
     with pytest.raises(TypeError):
-        relay.listen((row(Env(), print, [1]),))  # type: ignore[arg-type]
+        dispatcher.listen((row(Env(), print, [1]),))  # type: ignore[arg-type]
     for arguments in ((), (CODE, 0), (CODE,) * 7):
         with pytest.raises(TypeError):
-            relay(*arguments)
+            dispatcher(*arguments)
 
 
 # -- chains ---------------------------------------------------------------------------------------
@@ -516,23 +516,23 @@ def test_threads_at_once_lose_nothing(native: Any) -> None:
     """Four threads send while another changes who listens: each event comes once to the one who always listens."""
     counts = dict.fromkeys(range(4), 0)
     steady, guest = Env(), Env()
-    relay = native.EventDispatcher(65, "plain", threading.current_thread, OWN)
+    dispatcher = native.EventDispatcher(65, "plain", threading.current_thread, OWN)
 
     def count(env: Env, thread: object, number: int) -> None:
         counts[number] += 1
 
     listeners = (row(steady, count),)
-    relay.listen(listeners)
+    dispatcher.listen(listeners)
     stop = threading.Event()
 
     def change() -> None:
         while not stop.is_set():
-            relay.listen((row(guest, lambda *_: None), *listeners))
-            relay.listen(listeners)
+            dispatcher.listen((row(guest, lambda *_: None), *listeners))
+            dispatcher.listen(listeners)
 
     def send(number: int) -> None:
         for _ in range(5_000):
-            relay(number)
+            dispatcher(number)
 
     changer = threading.Thread(target=change)
     senders = [threading.Thread(target=send, args=(number,)) for number in range(4)]

@@ -24,7 +24,7 @@ class Node:
 def test_counts_are_gc_s_own(native: Any) -> None:
     slots = tuple(tuple(native.LongSlot() for _ in range(4)) for _ in range(3))
     longest, cause, last_cause = native.GaugeSlot(), native.TextSlot(80), native.TextSlot(80)
-    probe = native.Collector(slots, longest, cause, last_cause)
+    probe = native.GcProbe(slots, longest, cause, last_cause)
     assert (cause.value, last_cause.value) == ("No GC", "No GC")
     before = gc.get_stats()
     times, pauses, causes = [0, 0, 0], [0], set()
@@ -65,7 +65,7 @@ def test_counts_are_gc_s_own(native: Any) -> None:
 def test_it_never_raises_into_the_collector(native: Any) -> None:
     slots = tuple(tuple(native.LongSlot() for _ in range(4)) for _ in range(3))
     longest, cause = native.GaugeSlot(), native.TextSlot(5)
-    probe = native.Collector(slots, longest, cause, native.TextSlot(80))
+    probe = native.GcProbe(slots, longest, cause, native.TextSlot(80))
     probe("stop", {"generation": 0})  # no start before it
     probe("start", {})
     probe("stop", {})
@@ -78,7 +78,7 @@ def test_it_never_raises_into_the_collector(native: Any) -> None:
 @pytest.mark.parametrize("wrong", [(), ((), (), ()), ((1, 2, 3, 4),) * 3])
 def test_it_takes_three_rows_of_four_slots(native: Any, wrong: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError):
-        native.Collector(wrong, native.GaugeSlot(), native.TextSlot(80), native.TextSlot(80))
+        native.GcProbe(wrong, native.GaugeSlot(), native.TextSlot(80), native.TextSlot(80))
 
 
 def test_it_takes_a_number_and_two_texts(native: Any) -> None:
@@ -86,4 +86,4 @@ def test_it_takes_a_number_and_two_texts(native: Any) -> None:
     number, text = native.GaugeSlot(), native.TextSlot(80)
     for wrong in ((text, text, text), (number, number, text), (number, text, number), (1, text, text)):
         with pytest.raises(TypeError):
-            native.Collector(slots, *wrong)
+            native.GcProbe(slots, *wrong)

@@ -21,11 +21,11 @@ def test_threads_and_what_they_do(native: Any) -> None:
     thread = threading.Thread(target=over.wait, args=(PATIENCE,))
     thread.start()
     try:
-        ids = native.task_ids()
+        ids = native.os_thread_ids()
         assert {os.getpid(), thread.native_id} <= set(ids)
         deadline = time.monotonic() + PATIENCE
         while True:
-            [(stat, call, cpu)] = native.read_tasks([thread.native_id])
+            [(stat, call, cpu)] = native.read_os_threads([thread.native_id])
             if call and call != b"running\n":
                 break
             assert time.monotonic() < deadline
@@ -33,7 +33,7 @@ def test_threads_and_what_they_do(native: Any) -> None:
             assert call == file.read()
         assert stat.split()[0] == str(thread.native_id).encode()
         assert cpu >= 0
-        rows = native.read_tasks(ids)
+        rows = native.read_os_threads(ids)
         assert [int(row[0].split()[0]) for row in rows] == ids
     finally:
         over.set()
@@ -42,9 +42,9 @@ def test_threads_and_what_they_do(native: Any) -> None:
 
 @native
 def test_one_that_is_not_there(native: Any) -> None:
-    assert native.read_tasks([]) == []
-    assert native.read_tasks([1 << 22]) == [(b"", b"", -1)], "no id is so large"
+    assert native.read_os_threads([]) == []
+    assert native.read_os_threads([1 << 22]) == [(b"", b"", -1)], "no id is so large"
     with pytest.raises(TypeError):
-        native.read_tasks(["one"])
+        native.read_os_threads(["one"])
     with pytest.raises(TypeError):
-        native.read_tasks(1)
+        native.read_os_threads(1)

@@ -1,4 +1,4 @@
-"""A picture of all threads, in C and in Python."""
+"""A snapshot of all threads, in C and in Python."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Waiting:
         self.thread.join(PATIENCE)
 
 
-def at_of(picture: Any, ident: int | None) -> int:
-    [at] = [at for at, row in enumerate(picture.threads()) if row[1] == ident]
+def at_of(snapshot: Any, ident: int | None) -> int:
+    [at] = [at for at, row in enumerate(snapshot.threads()) if row[1] == ident]
     return at
 
 
@@ -47,54 +47,54 @@ def at_of(picture: Any, ident: int | None) -> int:
 def test_threads_frames_and_places(native: Any) -> None:
     waiting = Waiting()
     ident = waiting.thread.ident
-    picture = native.StackSnapshot()
-    assert picture.threads() == picture.places() == picture.instructions() == []
-    assert picture.tasks() is None
-    assert picture.reserve() >= 2
-    picture.take(100)
-    rows = picture.threads()
+    snapshot = native.StackSnapshot()
+    assert snapshot.threads() == snapshot.places() == snapshot.instructions() == []
+    assert snapshot.os_threads() is None
+    assert snapshot.reserve() >= 2
+    snapshot.take(100)
+    rows = snapshot.threads()
     assert [row[0] for row in rows] == sorted(row[0] for row in rows), "the oldest first"
     assert (ident, waiting.thread.native_id, False, False) in [row[1:] for row in rows]
-    places = picture.places()
-    stack = [places[number] for number in picture.frames(at_of(picture, ident))]
+    places = snapshot.places()
+    stack = [places[number] for number in snapshot.frames(at_of(snapshot, ident))]
     assert [name for name, *_ in stack][-4:] == [
         "Waiting.run", "Thread.run", "Thread._bootstrap_inner", "Thread._bootstrap"
     ]  # fmt: skip
     frame = sys._current_frames()[ident or 0]
     assert stack[0] == (frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno)
-    assert (frame.f_code, frame.f_lasti, True) in picture.instructions()
-    assert len(picture.instructions()) == len({(id(code), *rest) for code, *rest in picture.instructions()})
-    picture.take(2)
-    at = at_of(picture, ident)
-    assert (len(picture.frames(at)), picture.threads()[at][3]) == (2, True), "it is cut"
-    picture.clear()
-    assert picture.threads() == []
+    assert (frame.f_code, frame.f_lasti, True) in snapshot.instructions()
+    assert len(snapshot.instructions()) == len({(id(code), *rest) for code, *rest in snapshot.instructions()})
+    snapshot.take(2)
+    at = at_of(snapshot, ident)
+    assert (len(snapshot.frames(at)), snapshot.threads()[at][3]) == (2, True), "it is cut"
+    snapshot.clear()
+    assert snapshot.threads() == []
     waiting.end()
 
 
-def run_of(waiting: Waiting, picture: Any) -> Any:
+def run_of(waiting: Waiting, snapshot: Any) -> Any:
     """(code, offset) of its frame that has the variables."""
-    picture.take(100)
+    snapshot.take(100)
     code = waiting.run.__func__.__code__  # type: ignore[attr-defined]
-    [offset] = [offset for each, offset, _ in picture.instructions() if each is code]
+    [offset] = [offset for each, offset, _ in snapshot.instructions() if each is code]
     return code, offset
 
 
-def kept_of(picture: Any, other: Any, waiting: Waiting) -> Any:
+def kept_of(snapshot: Any, other: Any, waiting: Waiting) -> Any:
     ident = waiting.thread.ident
-    return picture.kept(at_of(picture, ident), other, at_of(other, ident))
+    return snapshot.kept(at_of(snapshot, ident), other, at_of(other, ident))
 
 
 @native
 def test_what_is_wanted_is_kept(native: Any) -> None:
     waiting = Waiting()
-    first, picture = native.StackSnapshot(), native.StackSnapshot((type(waiting.lock),))
+    first, snapshot = native.StackSnapshot(), native.StackSnapshot((type(waiting.lock),))
     code, offset = run_of(waiting, first)
     stack = range(2, 2 + code.co_stacksize)
-    picture.want(code, offset, False, (0, 1, -1, *stack))  # self, mine, globals, what stands on the stack
-    picture.want(code, offset, True, (1,))  # where it is the innermost, which it is not
-    picture.take(100)
-    [kept] = [kept for _, each, at, kept in kept_of(picture, first, waiting) if (each, at) == (code, offset)]
+    snapshot.want(code, offset, False, (0, 1, -1, *stack))  # self, mine, globals, what stands on the stack
+    snapshot.want(code, offset, True, (1,))  # where it is the innermost, which it is not
+    snapshot.take(100)
+    [kept] = [kept for _, each, at, kept in kept_of(snapshot, first, waiting) if (each, at) == (code, offset)]
     assert kept[:3] == (waiting, waiting, globals())
     assert [each for each in kept[3:] if each is not None] == [waiting.lock] * (native.IMPLEMENTATION == "c")
     other = native.StackSnapshot()  # no type is wanted
@@ -106,8 +106,8 @@ def test_what_is_wanted_is_kept(native: Any) -> None:
     gone = weakref.ref(waiting)
     del waiting, kept
     gc.collect()
-    assert gone() is not None, "the picture has it"
-    picture.clear()
+    assert gone() is not None, "the snapshot has it"
+    snapshot.clear()
     gc.collect()
     assert gone() is None
 
@@ -154,17 +154,17 @@ def test_what_no_frame_has_is_refused() -> None:
 
     if native.IMPLEMENTATION != "c":
         pytest.skip("the twin asks for names and finds none")
-    picture = native.StackSnapshot()
+    snapshot = native.StackSnapshot()
 
     def function(first: int) -> int:
         return first
 
     wrong: list[tuple[Callable[[], object], type[Exception]]] = [
-        (lambda: picture.want(function.__code__, 0, True, (1 << 20,)), ValueError),
-        (lambda: picture.want(function.__code__, 0, True, (-2,)), ValueError),
-        (lambda: picture.want(function.__code__, 0, True, (0,) * 100), ValueError),
-        (lambda: picture.want(None, 0, True, (0,)), TypeError),  # type: ignore[arg-type]
-        (lambda: picture.frames(0), IndexError),
+        (lambda: snapshot.want(function.__code__, 0, True, (1 << 20,)), ValueError),
+        (lambda: snapshot.want(function.__code__, 0, True, (-2,)), ValueError),
+        (lambda: snapshot.want(function.__code__, 0, True, (0,) * 100), ValueError),
+        (lambda: snapshot.want(None, 0, True, (0,)), TypeError),  # type: ignore[arg-type]
+        (lambda: snapshot.frames(0), IndexError),
         (lambda: native.StackSnapshot((1,)), TypeError),  # type: ignore[arg-type]
     ]
     for call, error in wrong:
@@ -185,15 +185,15 @@ def test_threads_that_come_and_go_and_run(native: Any) -> None:
     threads = [threading.Thread(target=busy) for _ in range(3)]
     for thread in threads:
         thread.start()
-    picture = native.StackSnapshot((type(threading.Lock()),))
+    snapshot = native.StackSnapshot((type(threading.Lock()),))
     try:
         for _ in range(200):
-            picture.take(100)
-            for code, offset, innermost in picture.instructions():
-                picture.want(code, offset, innermost, tuple(range(-1, min(code.co_nlocals, 20))))
-            for at in range(len(picture.threads())):
-                picture.frames(at)
-                picture.kept(at, picture, at)
+            snapshot.take(100)
+            for code, offset, innermost in snapshot.instructions():
+                snapshot.want(code, offset, innermost, tuple(range(-1, min(code.co_nlocals, 20))))
+            for at in range(len(snapshot.threads())):
+                snapshot.frames(at)
+                snapshot.kept(at, snapshot, at)
     finally:
         over.set()
         for thread in threads:

@@ -113,7 +113,7 @@ def test_what_is_tied_to_a_thread_goes_with_it(native: Any) -> None:
 
 @native
 def test_the_gate_holds_who_has_a_lock(native: Any) -> None:
-    gate = native.Gate("/own/", "/called/", ())
+    gate = native.SuspendGate("/own/", "/called/", ())
     code = compile("", "/program/a.py", "exec")
     own = compile("", "/own/a.py", "exec")
     names: dict[str, Any] = {}

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from vmscope import native, tool
-from vmscope.tool.spec.available_capabilities import MECHANISMS, TRACER, features, features_of, why_absent
+from vmscope.tool.spec.available_capabilities import SERVED_BY, TRACER, features, features_of, why_absent
 from vmscope.tool.spec.capabilities import DERIVED, Capability, CapabilityRules, CapabilitySet, mask
 from vmscope.tool.spec.codes import Phase
 from vmscope.tool.spec.errors import IllegalArgument, NotAvailable, NullPointer, WrongPhase
@@ -154,7 +154,7 @@ def test_no_capability_needs_a_start_that_a_jvm_would_need() -> None:
     live = {Capability(bit) for bit in (14, 16, 17, 18, 24, 25)}
     assert live <= set(sets.always)
     assert not set(sets.onload_solo)
-    assert set(MECHANISMS) == set(Capability)
+    assert set(SERVED_BY) == set(Capability)
 
 
 def test_3_11_lacks_what_needs_monitoring() -> None:

@@ -160,14 +160,14 @@ accept_all(Listener *self, int64_t now)
 
 /* The ns until it is time to look; most processes have ended by then. */
 static int64_t
-sweep(Listener *self, int64_t now)
+remove_stale_sockets(Listener *self, int64_t now)
 {
     char folder[sizeof(struct sockaddr_un)];
-    if (self->sweep_at > now) {
-        return self->sweep_at - now;
+    if (self->stale_check_at > now) {
+        return self->stale_check_at - now;
     }
-    if (self->sweep_at > 0) {
-        self->sweep_at = 0;
+    if (self->stale_check_at > 0) {
+        self->stale_check_at = 0;
         vmscope_socket_folder(folder);
         vmscope_remove_stale_sockets(folder, &self->io_thread);
     }
@@ -340,7 +340,7 @@ take_turn(Listener *self)
     Connection *polled[FIRST_CONNECTION + MAX_CONNECTIONS];
     int64_t now = vmscope_now(), wait;
     keep_open(self, vmscope_attach_signal_asked(), now);
-    int64_t until_sweep = sweep(self, now); /* not under the mutex: the disk may be frozen */
+    int64_t until_stale_check = remove_stale_sockets(self, now); /* not under the mutex: the disk may be frozen */
     int64_t until_children = vmscope_look_at_children(self, now);
     int64_t until_late = vmscope_answer_late(self, now);
     pthread_mutex_lock(&self->mutex);
@@ -348,7 +348,7 @@ take_turn(Listener *self)
     expire(self, now);
     nfds_t count = prepare(self, polls, polled, now, &wait);
     pthread_mutex_unlock(&self->mutex);
-    wait = earlier(earlier(wait, until_children), earlier(until_sweep, until_late));
+    wait = earlier(earlier(wait, until_children), earlier(until_stale_check, until_late));
 
     struct timespec timeout = {.tv_sec = (time_t)(wait / 1000000000), .tv_nsec = (long)(wait % 1000000000)};
     int ready = ppoll(polls, count, wait == VMSCOPE_FOREVER ? NULL : &timeout, NULL);

@@ -338,7 +338,7 @@ listener_open(PyObject *object, PyObject *args)
     }
     self->closed = self->limited = 0;
     self->error = EINPROGRESS;
-    self->sweep_at = vmscope_now() + SWEEP_DELAY;
+    self->stale_check_at = vmscope_now() + STALE_CHECK_DELAY;
     vmscope_ask_for_socket();
     if (vmscope_thread_start(&self->io_thread) < 0 || vmscope_thread_start(&self->command_thread) < 0) {
         PyObject *type, *value, *traceback;

@@ -25,7 +25,7 @@
 #define MAX_QUEUED (16 << 20)                /* bytes of replies that have yet to go, of all connections */
 #define ARRIVAL_TIMEOUT 10000000000          /* ns for a request to arrive, */
 #define ARRIVAL_LEAST 1000000000             /* of which it gets so many while others wait for its place */
-#define SWEEP_DELAY 250000000                /* ns from the start until sockets are looked for that others left */
+#define STALE_CHECK_DELAY 250000000          /* ns from the start until sockets are looked for that others left */
 #define VMSCOPE_CHILD_STARTED "childstarted" /* the request by which a VM tells its parent of itself */
 #define LOOK_TIMEOUT 1000000                 /* ns for which it counts that the rights of threads have been compared */
 #define READING_TIMEOUT 10000000000          /* ns without a byte read by the client; then it loses what others need */
@@ -111,7 +111,7 @@ typedef struct {
     int wake_fd;            /* the I/O thread's own, as what follows */
     int64_t accept_after;   /* CLOCK_MONOTONIC, ns */
     int64_t open_after;     /* the same, of a socket that could not be opened */
-    int64_t sweep_at;       /* when that is due; 0: it is done */
+    int64_t stale_check_at; /* when that is due; 0: it is done */
     struct Child *children; /* NULL: no child has told of itself */
     int children_fd;        /* wakes the I/O thread when one of them ends; -1: none */
     int64_t children_at;    /* when they are to be looked at */

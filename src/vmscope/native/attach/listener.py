@@ -34,7 +34,7 @@ _PIECE = 65536
 _SECOND = 1_000_000_000  # ns
 _ARRIVAL_TIMEOUT = 10 * _SECOND  # for a request to arrive,
 _ARRIVAL_LEAST = _SECOND  # of which it gets so many while others wait for its place
-_SWEEP_DELAY = 250_000_000  # ns from the start until sockets are looked for that others left
+_STALE_CHECK_DELAY = 250_000_000  # ns from the start until sockets are looked for that others left
 _READING_TIMEOUT = 10 * _SECOND  # without a byte read by the client; then it loses what others need
 _DEAF = 50_000_000  # ns at most that the thread waits for where nobody can wake it
 _BREATH = _SECOND  # after the program has closed the socket, as it may be in the middle of closing all that there is
@@ -93,7 +93,7 @@ class _Connection:
 class Call:
     """One request, and the reply to it."""
 
-    picture = None  # threads cannot be looked at before this one has the GIL
+    snapshot = None  # threads cannot be looked at before this one has the GIL
 
     def __init__(self, listener: Listener, connection: _Connection, version: int, strings: list[bytes]) -> None:
         self._listener = listener
@@ -147,7 +147,7 @@ class Listener(Thread):
         self._path = self._temporary = b""
         self._inode = (0, 0)
         self._owner = 0
-        self._sweep_at = 0
+        self._stale_check_at = 0
         self._socket: socket.Socket | None = None
         self._open_after = 0  # monotonic ns, where there is none
         self._open_error = 0  # errno of the last time
@@ -169,7 +169,7 @@ class Listener(Thread):
         self._path, self._temporary = path, temporary
         self._limited = False
         self._open_socket()
-        self._sweep_at = monotonic_ns() + _SWEEP_DELAY
+        self._stale_check_at = monotonic_ns() + _STALE_CHECK_DELAY
         self._wakes = socket.pair()
         self.closed = False
         crash_handler.unlink_socket = self._unlink
@@ -303,11 +303,11 @@ class Listener(Thread):
         place_in = max(self._find_place(now), self._accept_after - now)
         arriving = [each for each in self._connections if not each.served and each.steps is None]
         waits = [_ARRIVAL_TIMEOUT - (now - each.since) for each in arriving]
-        if self._sweep_at and now >= self._sweep_at:
-            self._sweep_at = 0
-            socket.sweep(os.path.dirname(self._path), lambda: self._stopping)
-        elif self._sweep_at:
-            waits.append(self._sweep_at - now)
+        if self._stale_check_at and now >= self._stale_check_at:
+            self._stale_check_at = 0
+            socket.remove_stale_sockets(os.path.dirname(self._path), lambda: self._stopping)
+        elif self._stale_check_at:
+            waits.append(self._stale_check_at - now)
         polled = poll()
         if self._wakes is not None:
             polled.register(self._wakes[0], POLLIN)

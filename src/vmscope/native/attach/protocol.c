@@ -93,7 +93,7 @@ static PyMethodDef frames_functions[] = {
 };
 
 int
-vmscope_add_frames(PyObject *module)
+vmscope_add_protocol(PyObject *module)
 {
     return PyModule_AddFunctions(module, frames_functions);
 }

@@ -19,7 +19,7 @@ typedef struct {
     pid_t pid;
     uid_t uid;
     PyObject *operation, *options, *arguments;
-    PyObject *picture; /* of the threads, as of the request; None: it does not ask for them */
+    PyObject *snapshot; /* of the threads, as of the request; None: it does not ask for them */
 } Call;
 
 /* With the mutex held: its connection, or NULL: the client has gone, the reply is complete, or the listener closed. */
@@ -197,7 +197,7 @@ call_dealloc(PyObject *object)
     Py_XDECREF(self->operation);
     Py_XDECREF(self->options);
     Py_XDECREF(self->arguments);
-    Py_XDECREF(self->picture);
+    Py_XDECREF(self->snapshot);
     Py_XDECREF(self->listener);
     PyTypeObject *type = Py_TYPE(object);
     type->tp_free(object);
@@ -233,8 +233,8 @@ static PyGetSetDef call_getset[] = {
     {"options", get_object, NULL, "What stands behind the name in version 2, as `streaming=1`.",
      (void *)offsetof(Call, options)},
     {"arguments", get_object, NULL, "The arguments without empty ones at the end.", (void *)offsetof(Call, arguments)},
-    {"picture", get_object, NULL, "A StackSnapshot as of the moment when a thread dump was asked for; else None.",
-     (void *)offsetof(Call, picture)},
+    {"snapshot", get_object, NULL, "A StackSnapshot as of the moment when a thread dump was asked for; else None.",
+     (void *)offsetof(Call, snapshot)},
     {"version", get_version, NULL, "The protocol's, 1 or 2.", NULL},
     {"pid", get_pid, NULL, "The client's process; 0 where it is of another pid namespace.", NULL},
     {"uid", get_uid, NULL, "The client's effective user id.", NULL},
@@ -306,9 +306,9 @@ vmscope_make_call(Listener *self, Connection *connection)
     (void)vmscope_frame(connection->request, connection->length, &call->version, &begin, &end);
     ThreadDump *dump = connection->dump;
     connection->dump = NULL;
-    call->picture = dump == NULL ? Py_NewRef(Py_None)
-                                 : vmscope_stack_snapshot_of(vmscope_state_of((PyObject *)self)->picture, dump);
-    if (call->picture == NULL || parse(call, connection->request + begin, connection->request + end) < 0) {
+    call->snapshot = dump == NULL ? Py_NewRef(Py_None)
+                                  : vmscope_stack_snapshot_of(vmscope_state_of((PyObject *)self)->snapshot, dump);
+    if (call->snapshot == NULL || parse(call, connection->request + begin, connection->request + end) < 0) {
         Py_DECREF(call);
         return NULL;
     }

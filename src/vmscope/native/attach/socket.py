@@ -117,7 +117,7 @@ def peer(socket: _socket.socket) -> tuple[int, int, int]:
     return pid, uid, gid
 
 
-def sweep(folder: bytes, is_stopping: Callable[[], object]) -> None:
+def remove_stale_sockets(folder: bytes, is_stopping: Callable[[], object]) -> None:
     """Unlinks the sockets that killed VMs of this user have left there, and whose regions are gone too."""
     try:
         with os.scandir(folder) as entries:
@@ -129,15 +129,15 @@ def sweep(folder: bytes, is_stopping: Callable[[], object]) -> None:
             return
         pid = _pid_of(name)
         if pid and _is_dead(pid):
-            _sweep_one(folder + b"/" + name, pid, _is_dead, _LEAST_AGE)
+            _remove_if_stale(folder + b"/" + name, pid, _is_dead, _LEAST_AGE)
 
 
 def remove_left_socket(folder: bytes, pid: int, /) -> None:
     """Unlinks the socket that a VM of this user's left, unless somebody listens."""
-    _sweep_one(b"%s/.java_pid%d" % (folder, pid), pid, lambda _: True, 0)
+    _remove_if_stale(b"%s/.java_pid%d" % (folder, pid), pid, lambda _: True, 0)
 
 
-def _sweep_one(path: bytes, pid: int, is_over: Callable[[int], bool], least_age: int) -> None:
+def _remove_if_stale(path: bytes, pid: int, is_over: Callable[[int], bool], least_age: int) -> None:
     try:
         place = _open_named(path)
     except OSError:

@@ -56,7 +56,7 @@ is_still_named(int folder, const char *name, const struct stat *found)
 /* What is connected to is what was looked at, wherever its name leads by then. A VM of another pid namespace, which shares
  * the folder, answers. */
 static void
-sweep_one(int folder, const char *name, pid_t pid, int (*is_over)(pid_t), time_t least_age)
+remove_if_stale(int folder, const char *name, pid_t pid, int (*is_over)(pid_t), time_t least_age)
 {
     struct stat found;
     int place = pid != 0 && is_over(pid) ? vmscope_open_beneath(folder, name, O_PATH) : -1;
@@ -80,7 +80,7 @@ vmscope_remove_stale_sockets(const char *path, Thread *self)
     struct dirent *entry;
     for (int i = 0; i < MOST_NAMES && !vmscope_thread_is_stopping(self) && (entry = readdir(folder)) != NULL; i++) {
         if (entry->d_type == DT_SOCK || entry->d_type == DT_UNKNOWN) {
-            sweep_one(dirfd(folder), entry->d_name, pid_of(entry->d_name), is_dead, LEAST_AGE);
+            remove_if_stale(dirfd(folder), entry->d_name, pid_of(entry->d_name), is_dead, LEAST_AGE);
         }
     }
     closedir(folder);
@@ -93,7 +93,7 @@ vmscope_remove_stale_socket(const char *path, pid_t pid, int (*is_over)(pid_t))
     int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     (void)snprintf(name, sizeof name, PREFIX "%d", (int)pid);
     if (folder >= 0) {
-        sweep_one(folder, name, pid, is_over, 0); /* it listens before it has this name */
+        remove_if_stale(folder, name, pid, is_over, 0); /* it listens before it has this name */
         close(folder);
     }
 }

@@ -664,7 +664,7 @@ without_allocation_events(PyObject *module, PyObject *const *args, Py_ssize_t co
 {
     (void)module;
     if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "untold needs a function");
+        PyErr_SetString(PyExc_TypeError, "without_allocation_events needs a function");
         return NULL;
     }
     return call_apart(args[0], args + 1, (size_t)count - 1);

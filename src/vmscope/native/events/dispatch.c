@@ -1,6 +1,6 @@
 /* One event's way to its listeners: what sys.monitoring calls, and what calls the environments' callbacks, in order.
  *
- * A relay has a list: who listens, on which threads. A list never changes; a new one takes its place. So a dispatch
+ * An event dispatcher has a list: who listens, on which threads. A list never changes; a new one takes its place. So a dispatch
  * that is under way goes on with the list that it began with, and asks the new one whether each listener is still there.
  *
  * Which thread this is stands in a thread_cache: the Thread object of the thread state that called last on this OS thread. It
@@ -45,7 +45,7 @@ typedef struct {
 typedef struct {
     PyThreadState *state;
     uint64_t id;
-    uint64_t serial;  /* of the relays that filled it: those of one interpreter, with one `current` */
+    uint64_t serial;  /* of the dispatchers that filled it: those of one interpreter, with one `current` */
     PyObject *thread; /* NULL: this thread state has ended, and sends nothing any more */
 } ThreadCache;
 
@@ -122,11 +122,11 @@ listener_fill(Listener *listener, PyObject *row)
 }
 
 static PyObject *
-relay_listen(PyObject *object, PyObject *rows)
+dispatcher_listen(PyObject *object, PyObject *rows)
 {
     EventDispatcher *self = (EventDispatcher *)object;
     if (!PyTuple_Check(rows)) {
-        return PyErr_Format(PyExc_TypeError, "a relay listens for a tuple of listeners, not %.100s",
+        return PyErr_Format(PyExc_TypeError, "an event dispatcher listens for a tuple of listeners, not %.100s",
                             Py_TYPE(rows)->tp_name);
     }
     Py_ssize_t count = PyTuple_GET_SIZE(rows);
@@ -384,12 +384,13 @@ heard(const ListenerList *list, PyObject *thread)
 }
 
 static PyObject *
-relay_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
+dispatcher_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
     EventDispatcher *self = (EventDispatcher *)object;
     size_t given = (size_t)PyVectorcall_NARGS(flags);
     if (names != NULL || given < self->least || given > MOST_ARGUMENTS) {
-        PyErr_SetString(PyExc_TypeError, "a relay is called as sys.monitoring calls, or with its event's arguments");
+        PyErr_SetString(PyExc_TypeError,
+                        "an event dispatcher is called as sys.monitoring calls, or with its event's arguments");
         return NULL;
     }
     int status = 0;
@@ -414,7 +415,7 @@ entry_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
     EventDispatcher *self = (EventDispatcher *)object;
     ListenerList *list;
     if (__builtin_expect(names != NULL || PyVectorcall_NARGS(flags) == 0, 0)) {
-        return relay_call(object, args, flags, names);
+        return dispatcher_call(object, args, flags, names);
     }
     if (__builtin_expect((list = list_take(self)) == NULL, 0)) {
         Py_RETURN_NONE;
@@ -436,7 +437,7 @@ entry_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *name
 /* -- the type ------------------------------------------------------------------------------------ */
 
 static PyObject *
-relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"", "", "", "", NULL};
     PyObject *event, *current, *own;
@@ -449,7 +450,7 @@ relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         shape--;
     }
     if (shape < 0) {
-        return PyErr_Format(PyExc_ValueError, "'%s' is not a shape of a relay", name);
+        return PyErr_Format(PyExc_ValueError, "'%s' is not a shape of an event dispatcher", name);
     }
     EventDispatcher *self = (EventDispatcher *)type->tp_alloc(type, 0);
     if (self == NULL) {
@@ -465,7 +466,7 @@ relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_XSETREF(state->current, Py_NewRef(current));
         state->serial = atomic_fetch_add(&serials, 1) + 1;
     }
-    self->vectorcall = shape == ENTRY ? entry_call : relay_call;
+    self->vectorcall = shape == ENTRY ? entry_call : dispatcher_call;
     self->serial = state->serial;
     self->shape = (Shape)shape;
     self->event = Py_NewRef(event);
@@ -475,7 +476,7 @@ relay_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 }
 
 static int
-relay_traverse(PyObject *object, visitproc visit, void *arg)
+dispatcher_traverse(PyObject *object, visitproc visit, void *arg)
 {
     EventDispatcher *self = (EventDispatcher *)object;
     Py_VISIT(Py_TYPE(object));
@@ -488,7 +489,7 @@ relay_traverse(PyObject *object, visitproc visit, void *arg)
 }
 
 static int
-relay_clear(PyObject *object)
+dispatcher_clear(PyObject *object)
 {
     EventDispatcher *self = (EventDispatcher *)object;
     ListenerList *list = self->list;
@@ -503,47 +504,47 @@ relay_clear(PyObject *object)
 }
 
 static void
-relay_dealloc(PyObject *object)
+dispatcher_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
-    relay_clear(object);
+    dispatcher_clear(object);
     type->tp_free(object);
     Py_DECREF(type);
 }
 
-static PyMethodDef relay_methods[] = {
-    {"listen", relay_listen, METH_O,
+static PyMethodDef dispatcher_methods[] = {
+    {"listen", dispatcher_listen, METH_O,
      "listen($self, listeners, /)\n--\n\nFrom now on these are called, in this order: a tuple of tuples (environment, "
      "callback, threads or None for every thread, whether its last call failed). Gives back those of before."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyMemberDef relay_members[] = {
+static PyMemberDef dispatcher_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(EventDispatcher, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot relay_type_slots[] = {
+static PyType_Slot dispatcher_type_slots[] = {
     {Py_tp_doc, "EventDispatcher(event, shape, current, own, /)\n--\n\nCalled as sys.monitoring calls; calls each "
                 "listener with its "
                 "environment, the thread, which current() gives, and what the shape makes of the arguments: \"entry\" "
                 "(method), \"return\" and \"unwind\" (method, popped by exception, value), \"plain\" (as they are). "
                 "Methods whose file name begins with `own` are passed over, other than in \"plain\". What a callback "
                 "raises goes to its environment's failed(event, error), a KeyboardInterrupt to the program."},
-    {Py_tp_new, relay_new},
-    {Py_tp_dealloc, relay_dealloc},
-    {Py_tp_traverse, relay_traverse},
-    {Py_tp_clear, relay_clear},
+    {Py_tp_new, dispatcher_new},
+    {Py_tp_dealloc, dispatcher_dealloc},
+    {Py_tp_traverse, dispatcher_traverse},
+    {Py_tp_clear, dispatcher_clear},
     {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_methods, relay_methods},
-    {Py_tp_members, relay_members},
+    {Py_tp_methods, dispatcher_methods},
+    {Py_tp_members, dispatcher_members},
     {0, NULL},
 };
 
-static PyType_Spec relay_spec = {"vmscope.native.EventDispatcher", sizeof(EventDispatcher), 0,
-                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-                                 relay_type_slots};
+static PyType_Spec dispatcher_spec = {"vmscope.native.EventDispatcher", sizeof(EventDispatcher), 0,
+                                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                                      dispatcher_type_slots};
 
 static PyMethodDef dispatch_functions[] = {
     {"enter_thread", enter_thread, METH_O,
@@ -558,7 +559,7 @@ static PyMethodDef dispatch_functions[] = {
 int
 vmscope_add_dispatch(PyObject *module)
 {
-    PyTypeObject *type = vmscope_add_type(module, &relay_spec, NULL);
+    PyTypeObject *type = vmscope_add_type(module, &dispatcher_spec, NULL);
     Py_XDECREF(type);
     return type == NULL ? -1 : PyModule_AddFunctions(module, dispatch_functions);
 }

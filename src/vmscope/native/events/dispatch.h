@@ -1,4 +1,4 @@
-/* What relays and chains share: code that nobody is told of, what callbacks raise, and room for them to run in. */
+/* What dispatchers and chains share: code that nobody is told of, what callbacks raise, and room for them to run in. */
 #ifndef VMSCOPE_DISPATCH_H
 #define VMSCOPE_DISPATCH_H
 

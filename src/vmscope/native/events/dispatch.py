@@ -17,7 +17,7 @@ _ended: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Listening(Protocol):
-    """What of an environment a relay needs."""
+    """What of an environment an event dispatcher needs."""
 
     failures: dict[int, int]
 
@@ -41,7 +41,7 @@ class EventDispatcher:
         if not own:
             raise ValueError("own code has a folder")
         if shape not in LEAST:
-            raise ValueError(f"{shape!r} is not a shape of a relay")
+            raise ValueError(f"{shape!r} is not a shape of an event dispatcher")
         self._event = event
         self._shape = shape
         self._current = current
@@ -54,7 +54,7 @@ class EventDispatcher:
         Gives back those of before.
         """
         if not isinstance(listeners, tuple):
-            raise TypeError(f"a relay listens for a tuple of listeners, not {type(listeners).__name__}")
+            raise TypeError(f"an event dispatcher listens for a tuple of listeners, not {type(listeners).__name__}")
         for _, _, threads, _ in listeners:
             if threads is not None and not isinstance(threads, tuple):
                 raise TypeError("a listener's threads are a tuple, or None for every thread")
@@ -63,7 +63,7 @@ class EventDispatcher:
 
     def __call__(self, /, *arguments: Any) -> None:
         if not LEAST[self._shape] <= len(arguments) <= MOST:
-            raise TypeError("a relay is called as sys.monitoring calls, or with its event's arguments")
+            raise TypeError("an event dispatcher is called as sys.monitoring calls, or with its event's arguments")
         begun = self._listeners
         if not begun or (self._shape != "plain" and _is_own(self._own, arguments[0])):
             return

@@ -14,7 +14,7 @@ typedef struct {
     PyObject *hosts;  /* how those of its own begin from which the program is called */
     PyObject *acquire;
     PyObject *release;
-} Gate;
+} SuspendGate;
 
 static int
 begins(PyObject *name, PyObject *prefix)
@@ -23,13 +23,13 @@ begins(PyObject *name, PyObject *prefix)
 }
 
 static int
-is_own(Gate *self, PyObject *code)
+is_own(SuspendGate *self, PyObject *code)
 {
     return PyCode_Check(code) && begins(((PyCodeObject *)code)->co_filename, self->own);
 }
 
 static int
-is_host(Gate *self, PyObject *name)
+is_host(SuspendGate *self, PyObject *name)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->hosts); i++) {
         if (begins(name, PyTuple_GET_ITEM(self->hosts, i))) {
@@ -41,7 +41,7 @@ is_host(Gate *self, PyObject *name)
 
 /* Whether the calling thread is in what code of ours has called, maybe with a lock of ours: 1, 0. */
 static int
-is_called_by_own(Gate *self)
+is_called_by_own(SuspendGate *self)
 {
     int is = 0, look = 1;
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
@@ -65,7 +65,7 @@ is_called_by_own(Gate *self)
 
 /* Until the lock is free. What a signal handler of the program's raises meanwhile goes to the program. */
 static int
-park(Gate *self, PyObject *key, PyObject *lock)
+park(SuspendGate *self, PyObject *key, PyObject *lock)
 {
     if (PySet_Add(self->parked, key) < 0) {
         return -1;
@@ -87,7 +87,7 @@ park(Gate *self, PyObject *key, PyObject *lock)
 static PyObject *
 suspend_gate_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
-    Gate *self = (Gate *)object;
+    SuspendGate *self = (SuspendGate *)object;
     (void)names;
     if (PyDict_GET_SIZE(self->locks) == 0 || (PyVectorcall_NARGS(flags) > 0 && is_own(self, args[0]))) {
         Py_RETURN_NONE;
@@ -121,7 +121,7 @@ suspend_gate_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
     if (!PyArg_ParseTuple(args, "UUO!", &own, &called, &PyTuple_Type, &hosts)) {
         return NULL;
     }
-    Gate *self = (Gate *)type->tp_alloc(type, 0);
+    SuspendGate *self = (SuspendGate *)type->tp_alloc(type, 0);
     if (self == NULL) {
         return NULL;
     }
@@ -142,7 +142,7 @@ suspend_gate_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(named))
 static int
 suspend_gate_traverse(PyObject *object, visitproc visit, void *arg)
 {
-    Gate *self = (Gate *)object;
+    SuspendGate *self = (SuspendGate *)object;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->locks);
     Py_VISIT(self->parked);
@@ -152,7 +152,7 @@ suspend_gate_traverse(PyObject *object, visitproc visit, void *arg)
 static void
 suspend_gate_dealloc(PyObject *object)
 {
-    Gate *self = (Gate *)object;
+    SuspendGate *self = (SuspendGate *)object;
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     Py_XDECREF(self->locks);
@@ -167,15 +167,16 @@ suspend_gate_dealloc(PyObject *object)
 }
 
 static PyMemberDef suspend_gate_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Gate, vectorcall), READONLY, NULL},
-    {"locks", T_OBJECT, offsetof(Gate, locks), READONLY, "The lock of each thread that is to wait, by its state."},
-    {"parked", T_OBJECT, offsetof(Gate, parked), READONLY, "The states of those that wait."},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(SuspendGate, vectorcall), READONLY, NULL},
+    {"locks", T_OBJECT, offsetof(SuspendGate, locks), READONLY,
+     "The lock of each thread that is to wait, by its state."},
+    {"parked", T_OBJECT, offsetof(SuspendGate, parked), READONLY, "The states of those that wait."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot suspend_gate_slots[] = {
     {Py_tp_doc,
-     "Gate(own, called, hosts, /)\n--\n\nCalled as sys.monitoring calls, with a code object first: a thread for "
+     "SuspendGate(own, called, hosts, /)\n--\n\nCalled as sys.monitoring calls, with a code object first: a thread for "
      "whose state there is a lock waits until the lock is free, other than in code whose file name begins "
      "with `own`, and in what that calls of files that begin with `called`, but for files of `hosts`."},
     {Py_tp_new, suspend_gate_new},
@@ -187,8 +188,8 @@ static PyType_Slot suspend_gate_slots[] = {
 };
 
 static PyType_Spec suspend_gate_spec = {
-    .name = "vmscope.native.Gate",
-    .basicsize = sizeof(Gate),
+    .name = "vmscope.native.SuspendGate",
+    .basicsize = sizeof(SuspendGate),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = suspend_gate_slots,
 };

@@ -9,7 +9,7 @@ import sys
 
 from vmscope.native.stacks.thread_states import thread_state
 
-__all__ = ["Gate"]
+__all__ = ["SuspendGate"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 
-class Gate:
+class SuspendGate:
     """Called as sys.monitoring calls: a thread for whose state there is a lock waits until the lock is free."""
 
     __slots__ = ("_called", "_hosts", "_own", "locks", "parked")

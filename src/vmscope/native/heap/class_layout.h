@@ -1,6 +1,6 @@
 /* What the objects of a class look like in a heap dump: its fields, and where each one's value is. */
-#ifndef VMSCOPE_SHAPES_H
-#define VMSCOPE_SHAPES_H
+#ifndef VMSCOPE_CLASS_LAYOUT_H
+#define VMSCOPE_CLASS_LAYOUT_H
 
 #include "heap/objects.h"
 

@@ -40,7 +40,7 @@ static PyMethodDef functions[] = {
 };
 
 int
-vmscope_add_tracked(PyObject *module)
+vmscope_add_gc_objects(PyObject *module)
 {
     return PyModule_AddFunctions(module, functions);
 }

@@ -199,8 +199,8 @@ is_owner(const Monitor *monitor)
 static inline int
 try_own(Monitor *monitor)
 {
-    uint64_t nobody = 0;
-    return atomic_compare_exchange_strong(&monitor->owner, &nobody, self());
+    uint64_t no_thread = 0;
+    return atomic_compare_exchange_strong(&monitor->owner, &no_thread, self());
 }
 
 /* Makes it nobody's. Whoever waits for it has become a user before it last looked whose it is. */

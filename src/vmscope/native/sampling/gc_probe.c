@@ -13,7 +13,7 @@ typedef struct {
     LongSlot *longest;
     TextSlot *cause, *last_cause;
     int64_t started;
-} Collector;
+} GcProbe;
 
 static void
 add(LongSlot *slot, int64_t amount)
@@ -39,11 +39,11 @@ number(PyObject *info, const char *key)
 }
 
 static PyObject *
-collector_call(PyObject *object, PyObject *args, PyObject *kwargs)
+gc_probe_call(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-    Collector *self = (Collector *)object;
+    GcProbe *self = (GcProbe *)object;
     PyObject *phase, *info;
-    if (kwargs != NULL || !PyArg_ParseTuple(args, "UO:Collector", &phase, &info)) {
+    if (kwargs != NULL || !PyArg_ParseTuple(args, "UO:GcProbe", &phase, &info)) {
         PyErr_Clear();
         Py_RETURN_NONE; /* nothing is ever raised into the collector */
     }
@@ -72,15 +72,15 @@ collector_call(PyObject *object, PyObject *args, PyObject *kwargs)
 }
 
 static PyObject *
-collector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+gc_probe_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"generations", "longest", "cause", "last_cause", NULL};
     PyObject *rows, *longest, *cause, *last_cause;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO:Collector", names, &PyTuple_Type, &rows, &longest, &cause,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO:GcProbe", names, &PyTuple_Type, &rows, &longest, &cause,
                                      &last_cause)) {
         return NULL;
     }
-    Collector *self = (Collector *)type->tp_alloc(type, 0);
+    GcProbe *self = (GcProbe *)type->tp_alloc(type, 0);
     if (self == NULL) {
         return NULL;
     }
@@ -117,9 +117,9 @@ collector_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 }
 
 static void
-collector_dealloc(PyObject *object)
+gc_probe_dealloc(PyObject *object)
 {
-    Collector *self = (Collector *)object;
+    GcProbe *self = (GcProbe *)object;
     for (int i = 0; i < GENERATIONS; i++) {
         for (int k = 0; k < FIELDS; k++) {
             Py_XDECREF(self->slots[i][k]);
@@ -133,24 +133,24 @@ collector_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-static PyType_Slot collector_type_slots[] = {
+static PyType_Slot gc_probe_type_slots[] = {
     {Py_tp_doc,
-     "Collector(generations, longest, cause, last_cause)\n--\n\nA gc callback; for each of 3 generations the "
+     "GcProbe(generations, longest, cause, last_cause)\n--\n\nA gc callback; for each of 3 generations the "
      "slots of collections, ns, collected and uncollectable objects; then those of the longest pause in ns, of "
      "what is being collected and of what was last."},
-    {Py_tp_new, collector_new},
-    {Py_tp_dealloc, collector_dealloc},
-    {Py_tp_call, collector_call},
+    {Py_tp_new, gc_probe_new},
+    {Py_tp_dealloc, gc_probe_dealloc},
+    {Py_tp_call, gc_probe_call},
     {0, NULL},
 };
 
-static PyType_Spec collector_spec = {"vmscope.native.Collector", sizeof(Collector), 0, Py_TPFLAGS_DEFAULT,
-                                     collector_type_slots};
+static PyType_Spec gc_probe_spec = {"vmscope.native.GcProbe", sizeof(GcProbe), 0, Py_TPFLAGS_DEFAULT,
+                                    gc_probe_type_slots};
 
 int
-vmscope_add_collector(PyObject *module)
+vmscope_add_gc_probe(PyObject *module)
 {
-    PyTypeObject *type = vmscope_add_type(module, &collector_spec, NULL);
+    PyTypeObject *type = vmscope_add_type(module, &gc_probe_spec, NULL);
     Py_XDECREF(type);
     return type == NULL ? -1 : 0;
 }

@@ -7,13 +7,13 @@ from time import monotonic_ns
 from vmscope.native.counters.slots import LongSlot, TextSlot
 from vmscope.native.threads.thread import resume
 
-__all__ = ["Collector"]
+__all__ = ["GcProbe"]
 
 
 _NOTHING = "No GC"
 
 
-class Collector:
+class GcProbe:
     """A gc callback; for each of 3 generations the slots of collections, ns, collected and uncollectable objects.
 
     Then those of the longest pause in ns, of what is being collected and of what was last.

@@ -111,7 +111,7 @@ vmscope_is_importing(void)
 }
 
 int
-vmscope_add_imports(PyObject *module)
+vmscope_add_import_timer(PyObject *module)
 {
     PyTypeObject *type = vmscope_add_type(module, &timer_spec, NULL);
     Py_XDECREF(type);

@@ -26,7 +26,7 @@ read_file(long id, const char *name, char *text, size_t size)
 }
 
 static void
-look_at(Task *task)
+look_at(OsThread *task)
 {
     struct timespec time;
     clockid_t clock = (clockid_t)(~(unsigned int)task->id << 3 | 6); /* the one that Linux has for a thread's number */
@@ -60,7 +60,7 @@ list_ids(long **ids)
 }
 
 int
-vmscope_read_tasks(Tasks *out)
+vmscope_read_os_threads(OsThreads *out)
 {
     long *ids = NULL;
     Py_ssize_t count = list_ids(&ids);
@@ -75,14 +75,14 @@ vmscope_read_tasks(Tasks *out)
 }
 
 static PyObject *
-read_tasks(PyObject *Py_UNUSED(module), PyObject *ids)
+read_os_threads(PyObject *Py_UNUSED(module), PyObject *ids)
 {
     if (!PyList_Check(ids)) {
         PyErr_SetString(PyExc_TypeError, "the ids of threads stand in a list");
         return NULL;
     }
     Py_ssize_t count = PyList_GET_SIZE(ids);
-    Task *found = PyMem_Calloc((size_t)count + 1, sizeof *found);
+    OsThread *found = PyMem_Calloc((size_t)count + 1, sizeof *found);
     if (found == NULL) {
         return PyErr_NoMemory();
     }
@@ -113,7 +113,7 @@ done:
 }
 
 static PyObject *
-task_ids(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+os_thread_ids(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     long *ids = NULL;
     Py_ssize_t count;
@@ -134,16 +134,17 @@ task_ids(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 }
 
 static PyMethodDef functions[] = {
-    {"task_ids", task_ids, METH_NOARGS, "task_ids()\n--\n\nThe ids of this process's native threads."},
-    {"read_tasks", read_tasks, METH_O,
-     "read_tasks(ids, /)\n--\n\n(stat, syscall, CPU time in ns) of each native thread, as /proc has them; of one that "
+    {"os_thread_ids", os_thread_ids, METH_NOARGS, "os_thread_ids()\n--\n\nThe ids of this process's native threads."},
+    {"read_os_threads", read_os_threads, METH_O,
+     "read_os_threads(ids, /)\n--\n\n(stat, syscall, CPU time in ns) of each native thread, as /proc has them; of one "
+     "that "
      "has "
      "ended (b'', b'', -1)."},
     {NULL, NULL, 0, NULL},
 };
 
 int
-vmscope_add_tasks(PyObject *module)
+vmscope_add_os_threads(PyObject *module)
 {
     return PyModule_AddFunctions(module, functions);
 }
@@ -151,7 +152,7 @@ vmscope_add_tasks(PyObject *module)
 #else
 
 int
-vmscope_add_tasks(PyObject *module)
+vmscope_add_os_threads(PyObject *module)
 {
     (void)module;
     return 0;

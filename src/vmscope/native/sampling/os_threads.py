@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 
-__all__ = ["read_tasks", "task_ids"]
+__all__ = ["os_thread_ids", "read_os_threads"]
 
 
-def read_tasks(ids: list[int], /) -> list[tuple[bytes, bytes, int]]:
+def read_os_threads(ids: list[int], /) -> list[tuple[bytes, bytes, int]]:
     return [(read(number, "stat"), read(number, "syscall"), cpu(number)) for number in ids]
 
 
-def task_ids() -> list[int]:
+def os_thread_ids() -> list[int]:
     try:
         return [int(name) for name in os.listdir("/proc/self/task")]
     except OSError:

@@ -163,13 +163,13 @@ typedef struct {
     _Alignas(ALIGNMENT) uint64_t padding;
     PoolHeader headers[BATCH];
     unsigned char resident[CHUNK_PAGES];
-} Census;
+} PoolScan;
 
-_Static_assert(offsetof(Census, headers) % ALIGNMENT == sizeof(uint64_t) && sizeof(PoolHeader) % ALIGNMENT == 0,
+_Static_assert(offsetof(PoolScan, headers) % ALIGNMENT == sizeof(uint64_t) && sizeof(PoolHeader) % ALIGNMENT == 0,
                "headers are never aligned as pools are");
 
 static void
-add_pool(Census *self, uintptr_t address, const PoolHeader *header)
+add_pool(PoolScan *self, uintptr_t address, const PoolHeader *header)
 {
     uint32_t size = (header->size_class + 1) * ALIGNMENT;
     if (header->size_class >= SIZE_CLASSES || header->max_next_offset != POOL_SIZE - size ||
@@ -189,7 +189,7 @@ add_pool(Census *self, uintptr_t address, const PoolHeader *header)
 
 /* 0; -1 where the kernel does not allow it. */
 static int
-copy_headers(Census *self, size_t count)
+copy_headers(PoolScan *self, size_t count)
 {
     for (size_t done = 0; done < count; done++) { /* it stops at the first address that is gone */
         struct iovec local = {self->headers, (count - done) * sizeof *self->headers};
@@ -205,7 +205,7 @@ copy_headers(Census *self, size_t count)
 }
 
 static int
-scan_range(Census *self, uintptr_t start, uintptr_t end)
+scan_range(PoolScan *self, uintptr_t start, uintptr_t end)
 {
     size_t count = 0;
     start = (start + POOL_SIZE - 1) & ~(uintptr_t)(POOL_SIZE - 1);
@@ -246,8 +246,8 @@ vmscope_count_pools(Pools *out, Thread *thread)
         return -1;
     }
     memset(out, 0, sizeof *out);
-    Census census = {.sums = out, .thread = thread};
-    int status = vmscope_each_anonymous(scan_anonymous, &census);
+    PoolScan scan = {.sums = out, .thread = thread};
+    int status = vmscope_each_anonymous(scan_anonymous, &scan);
     out->capacity = out->arenas * ARENA_SIZE;
     return status;
 }

@@ -1,6 +1,6 @@
 /* What can be known of this process without the GIL: from the kernel, from malloc, from pymalloc's pools. */
-#ifndef VMSCOPE_PROBE_H
-#define VMSCOPE_PROBE_H
+#ifndef VMSCOPE_PROC_STATS_H
+#define VMSCOPE_PROC_STATS_H
 
 #include "threads/thread.h"
 

@@ -133,19 +133,19 @@ hand_over(int signum, const siginfo_t *info)
 int
 vmscope_end_region(void)
 {
-    pid_t self = (pid_t)syscall(SYS_gettid), nobody = 0;
+    pid_t self = (pid_t)syscall(SYS_gettid), no_thread = 0;
     int ended = 0;
     if (getpid() != owner) {
         return 0;
     }
-    if (atomic_compare_exchange_strong(&worker, &nobody, self)) {
+    if (atomic_compare_exchange_strong(&worker, &no_thread, self)) {
         Mirror *mirror = atomic_exchange(&armed, NULL);
         if (mirror != NULL) {
             finish_region(mirror);
             ended = 1;
         }
         atomic_store(&worker, 0);
-    } else if (nobody != self) {
+    } else if (no_thread != self) {
         wait_for_worker();
     }
     return ended;
@@ -167,14 +167,14 @@ on_fatal(int signum, siginfo_t *info, void *context)
         return;
     }
     if (getpid() == owner) {
-        pid_t self = (pid_t)syscall(SYS_gettid), nobody = 0;
-        if (atomic_compare_exchange_strong(&worker, &nobody, self)) {
+        pid_t self = (pid_t)syscall(SYS_gettid), no_thread = 0;
+        if (atomic_compare_exchange_strong(&worker, &no_thread, self)) {
             Mirror *mirror = atomic_exchange(&armed, NULL);
             if (mirror != NULL) {
                 finish_region(mirror);
             }
             atomic_store(&worker, 0);
-        } else if (nobody != self) {
+        } else if (no_thread != self) {
             wait_for_worker();
         } else if (sent) {
             return;
@@ -359,7 +359,7 @@ watch_exit(void)
 }
 
 int
-vmscope_add_fatal(PyObject *module)
+vmscope_add_crash_handler(PyObject *module)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_exit);

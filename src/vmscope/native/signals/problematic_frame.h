@@ -1,6 +1,6 @@
 /* Whose code a signal that ends the process came in, where that is a native agent's. */
-#ifndef VMSCOPE_CULPRIT_H
-#define VMSCOPE_CULPRIT_H
+#ifndef VMSCOPE_PROBLEMATIC_FRAME_H
+#define VMSCOPE_PROBLEMATIC_FRAME_H
 
 #include "native.h"
 

@@ -2,7 +2,7 @@
  *
  * Python does not notice that they are taken: signal.getsignal says SIG_DFL as before. While there is no more to end
  * than the region, the handler does that itself, at once, whatever the main thread is at. Once agents may want to hear
- * of the end, Python code has to run: then the handler trips another signal, the relay, which has a handler in
+ * of the end, Python code has to run: then the handler trips another signal, the forward_to, which has a handler in
  * Python. That waits for the main thread; where that is in C code that does not return, whoever asks again, later, is not
  * kept waiting. */
 #define _GNU_SOURCE
@@ -17,8 +17,8 @@ static const int taken[] = {SIGTERM, SIGHUP};
 
 #define PATIENCE INT64_C(1000000000) /* ns after the first: a service manager may send both signals in one go */
 
-static volatile sig_atomic_t relay, received;
-static _Atomic int64_t asked; /* when the relay was tripped first; 0: it was not */
+static volatile sig_atomic_t forward_to, received;
+static _Atomic int64_t asked; /* when the forward_to was tripped first; 0: it was not */
 
 static void
 on_end(int signum)
@@ -26,8 +26,8 @@ on_end(int signum)
     int saved_errno = errno;
     received = signum;
     int64_t now = vmscope_now(), first = 0;
-    if (relay != 0 && (atomic_compare_exchange_strong(&asked, &first, now) || now - first < PATIENCE)) {
-        (void)PyErr_SetInterruptEx(relay);
+    if (forward_to != 0 && (atomic_compare_exchange_strong(&asked, &first, now) || now - first < PATIENCE)) {
+        (void)PyErr_SetInterruptEx(forward_to);
     } else {
         vmscope_end_region();
         (void)signal(signum, SIG_DFL);
@@ -54,13 +54,13 @@ take(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
-relay_on(PyObject *Py_UNUSED(module), PyObject *argument)
+forward(PyObject *Py_UNUSED(module), PyObject *argument)
 {
     long number = PyLong_AsLong(argument);
     if (number == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    relay = (sig_atomic_t)number;
+    forward_to = (sig_atomic_t)number;
     Py_RETURN_NONE;
 }
 
@@ -85,8 +85,9 @@ end_signal(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 static PyMethodDef ends_functions[] = {
     {"take_end_signals", take, METH_NOARGS,
      "take_end_signals(): SIGTERM and SIGHUP, where their action is the default, end the region and the process."},
-    {"relay_end_signals", relay_on, METH_O,
-     "relay_end_signals(relay): from now on they call the Python handler of this signal instead, which has to end the\n"
+    {"forward_end_signals", forward, METH_O,
+     "forward_end_signals(forward_to): from now on they call the Python handler of this signal instead, which has to "
+     "end the\n"
      "process; 0: they do not."},
     {"leave_end_signals", leave, METH_NOARGS, "Puts back the default action where it was taken and nobody came since."},
     {"end_signal", end_signal, METH_NOARGS, "The one of them that came last; 0: none did."},
@@ -94,7 +95,7 @@ static PyMethodDef ends_functions[] = {
 };
 
 int
-vmscope_add_ends(PyObject *module)
+vmscope_add_termination_signals(PyObject *module)
 {
     return PyModule_AddFunctions(module, ends_functions);
 }

@@ -7,11 +7,11 @@ import os
 
 from vmscope.native.signals import crash_handler
 
-__all__ = ["end_signal", "leave_end_signals", "relay_end_signals", "take_end_signals"]
+__all__ = ["end_signal", "forward_end_signals", "leave_end_signals", "take_end_signals"]
 
 _TAKEN = (_signal.SIGTERM, _signal.SIGHUP)
 
-_relay = _received = 0
+_forward_to = _received = 0
 
 
 def take_end_signals() -> None:
@@ -24,18 +24,18 @@ def take_end_signals() -> None:
 def _on_end(signum: int, _: object) -> None:
     global _received
     _received = signum
-    if _relay:
-        _signal.raise_signal(_relay)
+    if _forward_to:
+        _signal.raise_signal(_forward_to)
         return
     crash_handler.end_region()
     _signal.signal(signum, _signal.SIG_DFL)
     os.kill(os.getpid(), signum)
 
 
-def relay_end_signals(relay: int, /) -> None:
+def forward_end_signals(signum: int, /) -> None:
     """From now on they call the handler of this signal instead, which has to end the process; 0: they do not."""
-    global _relay
-    _relay = relay
+    global _forward_to
+    _forward_to = signum
 
 
 def leave_end_signals() -> None:

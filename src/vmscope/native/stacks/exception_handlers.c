@@ -63,7 +63,7 @@ static PyMethodDef functions[] = {
 };
 
 int
-vmscope_add_handlers(PyObject *module)
+vmscope_add_exception_handlers(PyObject *module)
 {
     return PyModule_AddFunctions(module, functions);
 }

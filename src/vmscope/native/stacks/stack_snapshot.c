@@ -29,9 +29,9 @@ typedef struct {
 typedef struct {
     PyObject_HEAD PyObject *kinds;
     Snapshot *snapshot;
-    Tasks tasks; /* of one that was taken without the GIL */
-    size_t held; /* frames whose code objects are references: the first ones */
-    int named;   /* all frames are */
+    OsThreads os_threads; /* of one that was taken without the GIL */
+    size_t held;          /* frames whose code objects are references: the first ones */
+    int named;            /* all frames are */
     Want *wants;
     size_t want_size, want_count; /* a power of two, at most half of it in use */
     uint32_t *begins;             /* of each held frame: where its objects begin among the kept */
@@ -143,14 +143,14 @@ forget(StackSnapshot *self)
 }
 
 static PyObject *
-picture_clear(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
+snapshot_clear(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     forget(self);
     Py_RETURN_NONE;
 }
 
 static PyObject *
-picture_take(StackSnapshot *self, PyObject *argument)
+snapshot_take(StackSnapshot *self, PyObject *argument)
 {
     Py_ssize_t limit = PyLong_AsSsize_t(argument);
     if (limit == -1 && PyErr_Occurred()) {
@@ -183,7 +183,7 @@ picture_take(StackSnapshot *self, PyObject *argument)
 }
 
 static PyObject *
-picture_reserve(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
+snapshot_reserve(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     size_t count = 16;
     int there;
@@ -203,7 +203,7 @@ picture_reserve(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
-picture_want(StackSnapshot *self, PyObject *args)
+snapshot_want(StackSnapshot *self, PyObject *args)
 {
     PyObject *code, *slots;
     int offset, innermost;
@@ -237,7 +237,7 @@ picture_want(StackSnapshot *self, PyObject *args)
 }
 
 static PyObject *
-picture_instructions(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
+snapshot_instructions(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     const Snapshot *snapshot = self->snapshot;
     Want *seen = NULL;
@@ -271,7 +271,7 @@ picture_instructions(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyObject *
-picture_threads(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
+snapshot_threads(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     const Snapshot *snapshot = self->snapshot;
     PyObject *list = PyList_New((Py_ssize_t)snapshot->thread_count);
@@ -293,7 +293,7 @@ static const SnapshotThread *
 thread_at(const StackSnapshot *self, Py_ssize_t at)
 {
     if (at < 0 || (size_t)at >= self->snapshot->thread_count) {
-        PyErr_SetString(PyExc_IndexError, "there is no such thread in the picture");
+        PyErr_SetString(PyExc_IndexError, "there is no such thread in the snapshot");
         return NULL;
     }
     return &self->snapshot->threads[self->snapshot->thread_count - 1 - (size_t)at];
@@ -312,7 +312,7 @@ name_frames(StackSnapshot *self)
 }
 
 static PyObject *
-picture_frames(StackSnapshot *self, PyObject *argument)
+snapshot_frames(StackSnapshot *self, PyObject *argument)
 {
     Py_ssize_t at = PyLong_AsSsize_t(argument);
     const SnapshotThread *thread = at == -1 && PyErr_Occurred() ? NULL : thread_at(self, at);
@@ -338,7 +338,7 @@ text(const char *bytes)
 }
 
 static PyObject *
-picture_places(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
+snapshot_places(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
     const Names *names = &self->snapshot->names;
     PyObject *list = name_frames(self) ? PyList_New((Py_ssize_t)names->place_count) : NULL;
@@ -359,7 +359,7 @@ picture_places(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
     return list;
 }
 
-/* One frame with what was kept of it, at this depth of another picture's stack. */
+/* One frame with what was kept of it, at this depth of another snapshot's stack. */
 static PyObject *
 kept_row(StackSnapshot *self, size_t at, size_t depth)
 {
@@ -373,7 +373,7 @@ kept_row(StackSnapshot *self, size_t at, size_t depth)
 }
 
 static PyObject *
-picture_kept(StackSnapshot *self, PyObject *args)
+snapshot_kept(StackSnapshot *self, PyObject *args)
 {
     StackSnapshot *other;
     Py_ssize_t at, there;
@@ -410,14 +410,14 @@ picture_kept(StackSnapshot *self, PyObject *args)
 }
 
 static PyObject *
-picture_tasks(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
+snapshot_os_threads(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 {
-    if (self->tasks.rows == NULL) {
+    if (self->os_threads.rows == NULL) {
         Py_RETURN_NONE;
     }
-    PyObject *list = PyList_New((Py_ssize_t)self->tasks.count);
-    for (size_t i = 0; list != NULL && i < self->tasks.count; i++) {
-        const Task *task = &self->tasks.rows[i];
+    PyObject *list = PyList_New((Py_ssize_t)self->os_threads.count);
+    for (size_t i = 0; list != NULL && i < self->os_threads.count; i++) {
+        const OsThread *task = &self->os_threads.rows[i];
         PyObject *row = Py_BuildValue("lyyL", task->id, task->stat, task->call, (long long)task->cpu);
         if (row == NULL) {
             Py_CLEAR(list);
@@ -430,7 +430,7 @@ picture_tasks(StackSnapshot *self, PyObject *Py_UNUSED(ignored))
 
 /* It owns the snapshot, also where it cannot be made. */
 static PyObject *
-make_picture(PyTypeObject *type, Snapshot *snapshot, PyObject *kinds)
+make_snapshot(PyTypeObject *type, Snapshot *snapshot, PyObject *kinds)
 {
     StackSnapshot *self = (StackSnapshot *)type->tp_alloc(type, 0);
     if (self == NULL) {
@@ -445,7 +445,7 @@ make_picture(PyTypeObject *type, Snapshot *snapshot, PyObject *kinds)
 }
 
 static PyObject *
-picture_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+snapshot_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"kinds", NULL};
     PyObject *kinds = NULL;
@@ -459,11 +459,11 @@ picture_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
         }
     }
     Snapshot *snapshot = vmscope_new_snapshot();
-    return snapshot == NULL ? PyErr_NoMemory() : make_picture(type, snapshot, kinds);
+    return snapshot == NULL ? PyErr_NoMemory() : make_snapshot(type, snapshot, kinds);
 }
 
 static void
-picture_dealloc(StackSnapshot *self)
+snapshot_dealloc(StackSnapshot *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     forget(self);
@@ -474,7 +474,7 @@ picture_dealloc(StackSnapshot *self)
     PyMem_RawFree(self->begins);
     PyMem_RawFree(self->kept);
     vmscope_free_snapshot(self->snapshot);
-    vmscope_free_tasks(&self->tasks);
+    vmscope_free_os_threads(&self->os_threads);
     Py_XDECREF(self->kinds);
     type->tp_free(self);
     Py_DECREF(type);
@@ -483,66 +483,67 @@ picture_dealloc(StackSnapshot *self)
 PyObject *
 vmscope_stack_snapshot_of(PyTypeObject *type, ThreadDump *dump)
 {
-    PyObject *picture = make_picture(type, dump->snapshot, NULL);
+    PyObject *snapshot = make_snapshot(type, dump->snapshot, NULL);
     dump->snapshot = NULL;
-    if (picture != NULL) {
-        ((StackSnapshot *)picture)->named = 1;
-        ((StackSnapshot *)picture)->tasks = dump->tasks;
-        dump->tasks = (Tasks){NULL, 0};
+    if (snapshot != NULL) {
+        ((StackSnapshot *)snapshot)->named = 1;
+        ((StackSnapshot *)snapshot)->os_threads = dump->os_threads;
+        dump->os_threads = (OsThreads){NULL, 0};
     }
     vmscope_free_dump(dump);
-    return picture;
+    return snapshot;
 }
 
-static PyMethodDef picture_methods[] = {
-    {"want", (PyCFunction)picture_want, METH_VARARGS,
+static PyMethodDef snapshot_methods[] = {
+    {"want", (PyCFunction)snapshot_want, METH_VARARGS,
      "want(code, offset, innermost, slots, /)\n--\n\nKeep these slots of each frame that is there; -1: its globals."},
-    {"reserve", (PyCFunction)picture_reserve, METH_NOARGS,
+    {"reserve", (PyCFunction)snapshot_reserve, METH_NOARGS,
      "reserve()\n--\n\nMakes room for the threads that there are, without the GIL; for how many."},
-    {"take", (PyCFunction)picture_take, METH_O,
+    {"take", (PyCFunction)snapshot_take, METH_O,
      "take(limit, /)\n--\n\nAll threads, in one go; of each so many frames at most."},
-    {"clear", (PyCFunction)picture_clear, METH_NOARGS, "clear()\n--\n\nForgets it, but not what is wanted."},
-    {"instructions", (PyCFunction)picture_instructions, METH_NOARGS,
-     "instructions()\n--\n\n(code, offset, innermost) of all frames, each once; of a picture that was taken here."},
-    {"threads", (PyCFunction)picture_threads, METH_NOARGS,
+    {"clear", (PyCFunction)snapshot_clear, METH_NOARGS, "clear()\n--\n\nForgets it, but not what is wanted."},
+    {"instructions", (PyCFunction)snapshot_instructions, METH_NOARGS,
+     "instructions()\n--\n\n(code, offset, innermost) of all frames, each once; of a snapshot that was taken here."},
+    {"threads", (PyCFunction)snapshot_threads, METH_NOARGS,
      "threads()\n--\n\n(state, ident, native_id, cut, lost) of each thread, the oldest first: whether it has more "
      "frames, "
      "and whether they could not be read."},
-    {"frames", (PyCFunction)picture_frames, METH_O,
+    {"frames", (PyCFunction)snapshot_frames, METH_O,
      "frames(at, /)\n--\n\nThe numbers of one thread's frames among the places, the innermost first."},
-    {"places", (PyCFunction)picture_places, METH_NOARGS, "places()\n--\n\n(qualname, filename, line) of all frames."},
-    {"kept", (PyCFunction)picture_kept, METH_VARARGS,
+    {"places", (PyCFunction)snapshot_places, METH_NOARGS, "places()\n--\n\n(qualname, filename, line) of all frames."},
+    {"kept", (PyCFunction)snapshot_kept, METH_VARARGS,
      "kept(at, other, there, /)\n--\n\n(depth, code, offset, what was kept) of those frames of one thread which are "
      "the same "
-     "as in another picture, with their depth there: of the innermost, and of those that something was wanted of."},
-    {"tasks", (PyCFunction)picture_tasks, METH_NOARGS,
-     "tasks()\n--\n\n(id, stat, syscall, CPU time in ns) of each native thread as of the same moment, as `read_tasks` "
+     "as in another snapshot, with their depth there: of the innermost, and of those that something was wanted of."},
+    {"os_threads", (PyCFunction)snapshot_os_threads, METH_NOARGS,
+     "os_threads()\n--\n\n(id, stat, syscall, CPU time in ns) of each native thread as of the same moment, as "
+     "`read_os_threads` "
      "has "
      "them; None: it was taken here."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot picture_slots[] = {
-    {Py_tp_new, picture_new},
-    {Py_tp_dealloc, picture_dealloc},
-    {Py_tp_methods, picture_methods},
+static PyType_Slot snapshot_slots[] = {
+    {Py_tp_new, snapshot_new},
+    {Py_tp_dealloc, snapshot_dealloc},
+    {Py_tp_methods, snapshot_methods},
     {Py_tp_doc, "StackSnapshot(kinds=())\n--\n\nWhat every thread executes, as of one moment."},
     {0, NULL},
 };
 
-static PyType_Spec picture_spec = {
+static PyType_Spec snapshot_spec = {
     .name = "vmscope.native._native.StackSnapshot",
     .basicsize = sizeof(StackSnapshot),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = picture_slots,
+    .slots = snapshot_slots,
 };
 
 int
 vmscope_add_stack_snapshot(PyObject *module)
 {
     NativeState *state = vmscope_state(module);
-    state->picture = vmscope_add_type(module, &picture_spec, NULL);
-    return state->picture == NULL ? -1 : 0;
+    state->snapshot = vmscope_add_type(module, &snapshot_spec, NULL);
+    return state->snapshot == NULL ? -1 : 0;
 }
 
 #else

@@ -98,7 +98,7 @@ class StackSnapshot:
             if frame.kept or begin + depth == 0
         ]
 
-    def tasks(self) -> None:
+    def os_threads(self) -> None:
         """It was taken here."""
 
 

@@ -30,7 +30,7 @@ vmscope_take_dump(void)
     }
     self->snapshot = vmscope_new_snapshot();
     if (self->snapshot == NULL || !vmscope_take_snapshot(self->snapshot, interpreter, MOST_FRAMES) ||
-        !vmscope_read_tasks(&self->tasks)) {
+        !vmscope_read_os_threads(&self->os_threads)) {
         vmscope_free_dump(self);
         return NULL;
     }
@@ -63,7 +63,7 @@ vmscope_free_dump(ThreadDump *self)
 {
     if (self != NULL) {
         vmscope_free_snapshot(self->snapshot);
-        vmscope_free_tasks(&self->tasks);
+        vmscope_free_os_threads(&self->os_threads);
         free(self);
     }
 }
@@ -155,7 +155,7 @@ static const Activity runnable = {"runnable", "RUNNABLE"},
 
 /* By the system call that it is in. */
 static Activity
-activity_of(const Task *task)
+activity_of(const OsThread *task)
 {
     unsigned long address, timeout;
     long call;
@@ -178,7 +178,7 @@ activity_of(const Task *task)
 
 /* The page of its stack that it is in, where it waits in the kernel. */
 static unsigned long
-stack_page(const Task *task)
+stack_page(const OsThread *task)
 {
     unsigned long pointer = 0;
     if (task != NULL) {
@@ -187,32 +187,32 @@ stack_page(const Task *task)
     return pointer & ~0xFFFul;
 }
 
-static const Task *
+static const OsThread *
 find_task(const ThreadDump *self, unsigned long native_id)
 {
-    for (size_t i = 0; i < self->tasks.count; i++) {
-        if ((unsigned long)self->tasks.rows[i].id == native_id) {
-            return &self->tasks.rows[i];
+    for (size_t i = 0; i < self->os_threads.count; i++) {
+        if ((unsigned long)self->os_threads.rows[i].id == native_id) {
+            return &self->os_threads.rows[i];
         }
     }
     return NULL;
 }
 
 static int
-is_main(const Task *task)
+is_main(const OsThread *task)
 {
     return task != NULL && task->id == getpid();
 }
 
 static int
-is_own(const Task *task)
+is_own(const OsThread *task)
 {
     return task != NULL && strstr(task->stat, "(vmscope ") != NULL;
 }
 
 /* What the kernel calls it; Python's own names cannot be told. */
 static void
-put_name(Text *text, const Task *task)
+put_name(Text *text, const OsThread *task)
 {
     const char *begin = task == NULL ? NULL : strchr(task->stat, '('),
                *end = begin == NULL ? NULL : strrchr(begin, ')');
@@ -228,7 +228,7 @@ put_name(Text *text, const Task *task)
 }
 
 static void
-put_times(Text *text, const ThreadDump *self, const Task *task)
+put_times(Text *text, const ThreadDump *self, const OsThread *task)
 {
     const char *rest = task == NULL ? NULL : strrchr(task->stat, ')');
     long nice = 0;
@@ -275,7 +275,7 @@ put_frame(Text *text, const Names *names, uint32_t place)
 static void
 put_thread(Text *text, const ThreadDump *self, const SnapshotThread *thread)
 {
-    const Task *task = find_task(self, thread->state.native_id);
+    const OsThread *task = find_task(self, thread->state.native_id);
     Activity activity = activity_of(task);
     put_name(text, task);
     put(text, " #%llu %sprio=5 ", (unsigned long long)thread->state.id, is_main(task) ? "" : "daemon ");
@@ -328,7 +328,7 @@ is_shown(const ThreadDump *self, const SnapshotThread *thread)
 
 /* A native thread that runs no Python code. */
 static void
-put_task(Text *text, const ThreadDump *self, const Task *task)
+put_os_thread(Text *text, const ThreadDump *self, const OsThread *task)
 {
     const char *rest = strrchr(task->stat, ')');
     for (size_t i = 0; i < self->snapshot->thread_count; i++) {
@@ -358,8 +358,8 @@ vmscope_write_dump(const ThreadDump *self, size_t *length)
             put_thread(&text, self, &snapshot->threads[i - 1]);
         }
     }
-    for (size_t i = 0; i < self->tasks.count; i++) {
-        put_task(&text, self, &self->tasks.rows[i]);
+    for (size_t i = 0; i < self->os_threads.count; i++) {
+        put_os_thread(&text, self, &self->os_threads.rows[i]);
     }
     *length = text.length;
     if (text.failed) {

@@ -11,7 +11,7 @@ struct Snapshot;
 
 typedef struct {
     struct Snapshot *snapshot;
-    Tasks tasks;
+    OsThreads os_threads;
     time_t taken;   /* seconds since 1970 */
     double running; /* the system, in seconds */
 

@@ -182,7 +182,7 @@ static PyMethodDef functions[] = {
 };
 
 int
-vmscope_add_states(PyObject *module)
+vmscope_add_thread_states(PyObject *module)
 {
     return PyModule_AddFunctions(module, functions);
 }
@@ -190,7 +190,7 @@ vmscope_add_states(PyObject *module)
 #else /* other threads may come and go while the states are walked: the twin asks the interpreter */
 
 int
-vmscope_add_states(PyObject *module)
+vmscope_add_thread_states(PyObject *module)
 {
     (void)module;
     return 0;

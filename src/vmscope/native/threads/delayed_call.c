@@ -15,7 +15,7 @@ static struct {
     _Atomic(PyObject *) callback;
     int64_t deadline; /* CLOCK_MONOTONIC, ns */
     int calling;      /* or about to; under the thread's mutex */
-} later;
+} delayed;
 
 /* A descriptor table of the thread's own: what is opened on it the program neither sees nor closes, and nothing
  * said there is heard. False where the kernel cannot do that. */
@@ -41,9 +41,9 @@ static int
 call(void)
 {
     OwnCode own = vmscope_begin_own_code();
-    int due = !vmscope_thread_is_stopping(&later.thread);
+    int due = !vmscope_thread_is_stopping(&delayed.thread);
     if (due) {
-        PyObject *callback = atomic_exchange(&later.callback, NULL);
+        PyObject *callback = atomic_exchange(&delayed.callback, NULL);
         PyObject *result = callback == NULL ? NULL : PyObject_CallNoArgs(callback);
         PyErr_Clear(); /* it reports its own failures; a host is never troubled */
         Py_XDECREF(result);
@@ -56,9 +56,9 @@ call(void)
 static int
 begin(void)
 {
-    pthread_mutex_lock(&later.thread.mutex);
-    int calling = later.calling = !later.thread.stopping;
-    pthread_mutex_unlock(&later.thread.mutex);
+    pthread_mutex_lock(&delayed.thread.mutex);
+    int calling = delayed.calling = !delayed.thread.stopping;
+    pthread_mutex_unlock(&delayed.thread.mutex);
     return calling;
 }
 
@@ -68,21 +68,21 @@ wait_and_call(PyObject *Py_UNUSED(owner))
     do {
         int64_t left;
         int stopping = 0;
-        while (!stopping && (left = later.deadline - vmscope_now()) > 0) {
-            stopping = vmscope_thread_wait(&later.thread, left); /* which a kick may end early */
+        while (!stopping && (left = delayed.deadline - vmscope_now()) > 0) {
+            stopping = vmscope_thread_wait(&delayed.thread, left); /* which a kick may end early */
         }
         if (!stopping && begin()) {
             vmscope_thread_make_spare();
             int own = unshare_descriptors();
             if (call()) {
-                vmscope_thread_finish(&later.thread);
+                vmscope_thread_finish(&delayed.thread);
             }
             vmscope_thread_dismiss_spare();
             if (own) { /* else the thread would be counted for a moment longer */
                 vmscope_thread_unshare_files();
             }
         }
-    } while (!vmscope_thread_leave(&later.thread));
+    } while (!vmscope_thread_leave(&delayed.thread));
 }
 
 static PyObject *
@@ -101,15 +101,15 @@ call_later(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_RuntimeError, "a process has one region: only its main interpreter makes it");
         return NULL;
     }
-    if (!vmscope_thread_stop(&later.thread, STOP_TIMEOUT)) {
+    if (!vmscope_thread_stop(&delayed.thread, STOP_TIMEOUT)) {
         PyErr_SetString(PyExc_RuntimeError, "an earlier call is still under way");
         return NULL;
     }
-    later.deadline = vmscope_now() + delay;
-    later.calling = 0;
-    Py_XDECREF(atomic_exchange(&later.callback, Py_NewRef(callback)));
-    if (vmscope_thread_start(&later.thread) < 0) {
-        Py_XDECREF(atomic_exchange(&later.callback, NULL));
+    delayed.deadline = vmscope_now() + delay;
+    delayed.calling = 0;
+    Py_XDECREF(atomic_exchange(&delayed.callback, Py_NewRef(callback)));
+    if (vmscope_thread_start(&delayed.thread) < 0) {
+        Py_XDECREF(atomic_exchange(&delayed.callback, NULL));
         return NULL;
     }
     Py_RETURN_NONE;
@@ -119,11 +119,11 @@ call_later(PyObject *Py_UNUSED(module), PyObject *args)
 static int
 only_sleeps(void)
 {
-    pthread_mutex_lock(&later.thread.mutex);
-    int sleeps = !later.calling;
-    later.thread.stopping = STOP;
-    vmscope_thread_kick(&later.thread);
-    pthread_mutex_unlock(&later.thread.mutex);
+    pthread_mutex_lock(&delayed.thread.mutex);
+    int sleeps = !delayed.calling;
+    delayed.thread.stopping = STOP;
+    vmscope_thread_kick(&delayed.thread);
+    pthread_mutex_unlock(&delayed.thread.mutex);
     return sleeps;
 }
 
@@ -137,8 +137,8 @@ cancel(PyObject *Py_UNUSED(module), PyObject *args)
     if (!vmscope_in_main_interpreter()) { /* it has made none */
         Py_RETURN_TRUE;
     }
-    int ended = (!wait && only_sleeps()) || vmscope_thread_stop(&later.thread, STOP_TIMEOUT);
-    Py_XDECREF(atomic_exchange(&later.callback, NULL));
+    int ended = (!wait && only_sleeps()) || vmscope_thread_stop(&delayed.thread, STOP_TIMEOUT);
+    Py_XDECREF(atomic_exchange(&delayed.callback, NULL));
     return PyBool_FromLong(ended);
 }
 
@@ -184,11 +184,11 @@ static PyMethodDef functions[] = {
 static void
 init_thread(void)
 {
-    vmscope_thread_init(&later.thread, Py_None, LATER_THREAD, wait_and_call);
+    vmscope_thread_init(&delayed.thread, Py_None, DELAYED_CALL_THREAD, wait_and_call);
 }
 
 int
-vmscope_add_later(PyObject *module)
+vmscope_add_delayed_call(PyObject *module)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT; /* sub-interpreters import at once */
     pthread_once(&once, init_thread);

@@ -19,8 +19,8 @@ __all__ = ["call_later", "cancel_call", "enter_programs_code", "leave_programs_c
 _TIMEOUT = 1_000_000_000  # ns: a fork in the middle of the call would copy half of what it does
 
 
-class _Later(Thread):
-    _kind = "later"
+class _DelayedCall(Thread):
+    _kind = "delayed call"
     _fork_timeout = _TIMEOUT
 
     def __init__(self, delay: int, callback: Callable[[], object]) -> None:
@@ -38,7 +38,7 @@ class _Later(Thread):
                 pass  # it reports its own failures; a host is never troubled
 
 
-_last: _Later | None = None
+_last: _DelayedCall | None = None
 
 
 def call_later(delay: int, callback: Callable[[], object], /) -> None:
@@ -51,7 +51,7 @@ def call_later(delay: int, callback: Callable[[], object], /) -> None:
         raise ValueError("the delay is at least 0 ns")
     if not cancel_call():
         raise RuntimeError("an earlier call is still under way")
-    _last = _Later(delay, callback)
+    _last = _DelayedCall(delay, callback)
     _last._activate()
 
 

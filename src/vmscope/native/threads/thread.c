@@ -603,7 +603,7 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         if (stopped[kind]) {
             ask_to_stop(self, PAUSE);
         }
-        if (kind == LATER_THREAD &&
+        if (kind == DELAYED_CALL_THREAD &&
             stopped[kind]) { /* its call may start the others: they come into view once it is over */
             Py_BEGIN_ALLOW_THREADS
             join(self, CALL_TIMEOUT);
@@ -611,7 +611,7 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
         }
     }
     Py_BEGIN_ALLOW_THREADS
-    for (int kind = THREAD_KINDS - 1; kind > LATER_THREAD; kind--) {
+    for (int kind = THREAD_KINDS - 1; kind > DELAYED_CALL_THREAD; kind--) {
         if (stopped[kind] && !is_current(found[kind])) { /* what is called on a thread of ours may fork too */
             wait_for_pause(found[kind]);
         }

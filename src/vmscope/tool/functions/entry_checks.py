@@ -99,7 +99,7 @@ def function(implementation: Callable[Concatenate[E, P], R]) -> Callable[Concate
     return call
 
 
-def impossible(method: str, reason: str) -> Callable[..., None]:
+def unsupported(method: str, reason: str) -> Callable[..., None]:
     """A function that CPython has no mechanism for: its checks, and then NotAvailable."""
     row = BY_METHOD[method]
     parameters = parameters_of(row)

@@ -50,7 +50,7 @@ class General(Base):
         Differs: nearly everything can be had in LIVE; what a JVM has in ONLOAD only, for its optimizer's sake, too.
         """
         with self.host.lock:
-            taken = any_of(self.host.taken())
+            taken = any_of(self.host.resource_holders())
             return CapabilitySet(bits=self.host.rules.potential(self.held, self.prohibited, self.phase(), taken))
 
     @function
@@ -63,7 +63,7 @@ the interface have taken all ids of sys.monitoring, where it needs one.
         """
         desired = int(CapabilitySet(capabilities))
         with self.host.lock:
-            taken = self.host.taken() if desired & self.host.rules.solo else {}
+            taken = self.host.resource_holders() if desired & self.host.rules.solo else {}
             try:
                 self.held = self.host.rules.add(self.held, self.prohibited, desired, self.phase(), any_of(taken))
             except NotAvailable as error:

@@ -30,7 +30,7 @@ class Heap(Tagging):
         Differs: a tuple, and an object that the collector does not know, is not found while only C code refers to it;
         int, float and bool are objects, and also the values of primitive fields.
         """
-        heap_walks.iterate(heap_walks.Request(self.tags, heap_filter, klass, heap_walks.newer(callbacks), user_data))
+        heap_walks.iterate(heap_walks.HeapWalk(self.tags, heap_filter, klass, heap_walks.newer(callbacks), user_data))
 
     @function
     def follow_references(
@@ -52,7 +52,7 @@ class Heap(Tagging):
         variables' values until it ends or is looked at again.
         """
         heap_walks.follow(
-            heap_walks.Request(self.tags, heap_filter, klass, heap_walks.newer(callbacks), user_data), initial_object
+            heap_walks.HeapWalk(self.tags, heap_filter, klass, heap_walks.newer(callbacks), user_data), initial_object
         )
 
     @function
@@ -65,7 +65,7 @@ class Heap(Tagging):
         CPython: as follow_references.
         """
         asked = heap_walks.older(object_reference=object_reference_callback)
-        heap_walks.follow(heap_walks.Request(self.tags, 0, None, asked, user_data, older=True), object)
+        heap_walks.follow(heap_walks.HeapWalk(self.tags, 0, None, asked, user_data, older=True), object)
 
     @function
     def iterate_over_reachable_objects(
@@ -83,7 +83,7 @@ class Heap(Tagging):
         asked = heap_walks.older(
             heap_root=heap_root_callback, stack_reference=stack_ref_callback, object_reference=object_ref_callback
         )
-        heap_walks.follow(heap_walks.Request(self.tags, 0, None, asked, user_data, older=True), None)
+        heap_walks.follow(heap_walks.HeapWalk(self.tags, 0, None, asked, user_data, older=True), None)
 
     @function
     def iterate_over_heap(
@@ -108,4 +108,4 @@ class Heap(Tagging):
 
     def _iterate(self, klass: type | None, object_filter: int, callback: ObjectCallback, user_data: object) -> None:
         asked = heap_walks.older(heap_object=callback)
-        heap_walks.iterate(heap_walks.Request(self.tags, object_filter, klass, asked, user_data, older=True))
+        heap_walks.iterate(heap_walks.HeapWalk(self.tags, object_filter, klass, asked, user_data, older=True))

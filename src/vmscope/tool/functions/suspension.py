@@ -42,7 +42,7 @@ class Suspension:
     `armed` says that it does."""
 
     def __init__(self) -> None:
-        self.gate = native.Gate(OWN, LIBRARY, HOSTS)
+        self.gate = native.SuspendGate(OWN, LIBRARY, HOSTS)
         self.armed = False
         self._threads: dict[Thread, Base] = {}  # by whom
 

@@ -30,7 +30,7 @@ class ThreadControl(Base):
         Differs: a thread that waits in C raises it when it returns from there; a second one replaces the first.
         """
         if isinstance(exception, BaseException):
-            kind = _carrier(exception)
+            kind = _raising_type(exception)
         elif isinstance(exception, type) and issubclass(exception, BaseException):
             kind = exception
         else:
@@ -71,21 +71,21 @@ raises is logged.
         if not LOWEST <= priority <= HIGHEST:
             raise InvalidPriority(f"a priority is from {LOWEST} to {HIGHEST}, not {priority}")
         thread.priority, thread.daemon = priority, True
-        born = allocate_lock()
-        born.acquire()
-        with threads.births:
+        started = allocate_lock()
+        started.acquire()
+        with threads.starting:
             try:
-                start_new_thread(self._run_agent, (thread, proc, argument, born.release))
+                start_new_thread(self._run_agent, (thread, proc, argument, started.release))
             except RuntimeError as error:  # can't start new thread
                 raise OutOfMemory("the system starts no thread") from error
-            born.acquire()
+            started.acquire()
 
     def _run_agent(
-        self, thread: Thread, proc: Callable[..., object], argument: object, born: Callable[[], None]
+        self, thread: Thread, proc: Callable[..., object], argument: object, started: Callable[[], None]
     ) -> None:
         with native.DeferringLock():  # for which the one that starts it waits
             thread.begin()
-        born()
+        started()
         self.host.post(Event.THREAD_START, thread)
         try:
             proc(self, argument)
@@ -98,14 +98,14 @@ raises is logged.
             _forget_dummy(thread)
 
 
-def _carrier(exception: BaseException) -> type[BaseException]:
+def _raising_type(exception: BaseException) -> type[BaseException]:
     """A class that, called to make an exception, gives this one: CPython sends classes only."""
 
-    class Carrier(BaseException):
+    class Raising(BaseException):
         def __new__(cls) -> BaseException:  # type: ignore[misc]
             return exception
 
-    return Carrier
+    return Raising
 
 
 def is_main(thread: Thread) -> bool:

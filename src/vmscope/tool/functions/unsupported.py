@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vmscope.tool.functions.base import Base
-from vmscope.tool.functions.entry_checks import impossible
+from vmscope.tool.functions.entry_checks import unsupported
 from vmscope.tool.spec.available_capabilities import NO_VIRTUAL_THREADS
 
 UNWIND = "CPython offers no way to unwind another frame than by an exception"
@@ -13,23 +13,23 @@ JNI = "C code is bound to CPython's functions by the linker, and has no table of
 EXTENSION = "a code object has no room for one (codeobject.h: the fields of PyCodeObject)"
 
 
-class Impossible(Base):
-    pop_frame = impossible("pop_frame", UNWIND)
-    force_early_return_object = impossible("force_early_return_object", UNWIND)
-    force_early_return_int = impossible("force_early_return_int", UNWIND)
-    force_early_return_long = impossible("force_early_return_long", UNWIND)
-    force_early_return_float = impossible("force_early_return_float", UNWIND)
-    force_early_return_double = impossible("force_early_return_double", UNWIND)
-    force_early_return_void = impossible("force_early_return_void", UNWIND)
-    set_native_method_prefix = impossible("set_native_method_prefix", PREFIX)
-    set_native_method_prefixes = impossible("set_native_method_prefixes", PREFIX)
-    add_module_reads = impossible("add_module_reads", MODULES)
-    add_module_exports = impossible("add_module_exports", MODULES)
-    add_module_opens = impossible("add_module_opens", MODULES)
-    add_module_uses = impossible("add_module_uses", MODULES)
-    add_module_provides = impossible("add_module_provides", MODULES)
-    suspend_all_virtual_threads = impossible("suspend_all_virtual_threads", NO_VIRTUAL_THREADS)
-    resume_all_virtual_threads = impossible("resume_all_virtual_threads", NO_VIRTUAL_THREADS)
-    set_jni_function_table = impossible("set_jni_function_table", JNI)
-    get_jni_function_table = impossible("get_jni_function_table", JNI)
-    get_source_debug_extension = impossible("get_source_debug_extension", EXTENSION)
+class Unsupported(Base):
+    pop_frame = unsupported("pop_frame", UNWIND)
+    force_early_return_object = unsupported("force_early_return_object", UNWIND)
+    force_early_return_int = unsupported("force_early_return_int", UNWIND)
+    force_early_return_long = unsupported("force_early_return_long", UNWIND)
+    force_early_return_float = unsupported("force_early_return_float", UNWIND)
+    force_early_return_double = unsupported("force_early_return_double", UNWIND)
+    force_early_return_void = unsupported("force_early_return_void", UNWIND)
+    set_native_method_prefix = unsupported("set_native_method_prefix", PREFIX)
+    set_native_method_prefixes = unsupported("set_native_method_prefixes", PREFIX)
+    add_module_reads = unsupported("add_module_reads", MODULES)
+    add_module_exports = unsupported("add_module_exports", MODULES)
+    add_module_opens = unsupported("add_module_opens", MODULES)
+    add_module_uses = unsupported("add_module_uses", MODULES)
+    add_module_provides = unsupported("add_module_provides", MODULES)
+    suspend_all_virtual_threads = unsupported("suspend_all_virtual_threads", NO_VIRTUAL_THREADS)
+    resume_all_virtual_threads = unsupported("resume_all_virtual_threads", NO_VIRTUAL_THREADS)
+    set_jni_function_table = unsupported("set_jni_function_table", JNI)
+    get_jni_function_table = unsupported("get_jni_function_table", JNI)
+    get_source_debug_extension = unsupported("get_source_debug_extension", EXTENSION)

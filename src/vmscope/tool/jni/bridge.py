@@ -13,7 +13,7 @@ from vmscope.tool.jni import jthreads
 from vmscope.tool.jni import text as texts
 from vmscope.tool.jni.extensions import EXTENSIONS
 from vmscope.tool.jni.interface import Interface
-from vmscope.tool.jni.marshal import Call, calls_of
+from vmscope.tool.jni.marshal import FunctionCall, functions_of
 from vmscope.tool.model import frames, handler_exceptions, monitors, threads
 from vmscope.tool.model.threads import MAIN, Thread, ThreadGroup
 from vmscope.tool.sources import exceptions
@@ -55,7 +55,7 @@ class NativeAgentBridge:
         self.host = host
         self.jni = jni
         self.java_vm = jni.start(self)
-        self._calls: dict[int, Call] = calls_of(self)
+        self._calls: dict[int, FunctionCall] = functions_of(self)
         self._environments: dict[Environment, int] = {}  # and the addresses of their blocks
         self._in_use: dict[Environment, int] = {}  # those that have not been disposed of,
         self._gone: list[Environment] = []  # and those that have, in that order

@@ -52,7 +52,7 @@ class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Mon
         self.checks = flags.in_force.on("CheckJNICalls")
         self.jni.check(self.checks)
         self._calls = {
-            slot: Call(self, row.name, row.with_array() if row.variadic else row)
+            slot: JniCall(self, row.name, row.with_array() if row.variadic else row)
             for slot, row in FUNCTIONS.items()
             if row.method or row.variadic
         }
@@ -94,7 +94,7 @@ class Interface(Reflection, Invocation, Attributes, Strings, Arrays, Errors, Mon
         return value
 
 
-class Call:
+class JniCall:
     """One function."""
 
     __slots__ = ("_function", "_interface", "_letters", "_parameters", "_result", "name")

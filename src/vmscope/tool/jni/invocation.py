@@ -7,7 +7,7 @@ from types import CodeType, FunctionType, ModuleType
 from vmscope.tool.jni import conversions, java, names, targets, text
 from vmscope.tool.jni.base import Group
 from vmscope.tool.jni.jni_errors import MisuseError
-from vmscope.tool.jni.targets import CONSTRUCTOR, Target
+from vmscope.tool.jni.targets import CONSTRUCTOR, CallTarget
 from vmscope.tool.model import introspection
 
 TYPE_CHECKING = False
@@ -25,8 +25,8 @@ class Invocation(Group):
     def __init__(self, bridge: NativeAgentBridge) -> None:
         super().__init__(bridge)
         # by the class's id(), which stays its own, as the target keeps it: a class may have a hash of its own, or none
-        self._ids: dict[tuple[int, str, str, bool], tuple[int, Target]] = {}
-        self._targets: dict[int, Target] = {}
+        self._ids: dict[tuple[int, str, str, bool], tuple[int, CallTarget]] = {}
+        self._targets: dict[int, CallTarget] = {}
 
     def get_method_id(self, klass: Klass, name: int, signature: int) -> int:
         return self._method_id(klass, name, signature, static=False)
@@ -48,7 +48,7 @@ class Invocation(Group):
             known = self._ids.setdefault(key, (self._number(method, target), target))
         return known[0]
 
-    def _number(self, method: Method, target: Target) -> int:
+    def _number(self, method: Method, target: CallTarget) -> int:
         """The method's one id, which events and frames have too. Another one only for what it cannot mean as well:
         calls with arguments of other types than the first that were asked for."""
         if target.is_of(method):
@@ -59,7 +59,7 @@ class Invocation(Group):
         self._targets[number] = target  # before another thread can be given it
         return number
 
-    def target(self, method: int) -> Target:
+    def target(self, method: int) -> CallTarget:
         """What an id means. One that came with an event is what its code is the code of."""
         found = self._targets.get(method)
         if found is None:
@@ -129,7 +129,7 @@ class Invocation(Group):
         function = target.java or getattr(klass, target.name)
         return conversions.to_java(self.jni, letter, target.call(function, arguments))
 
-    def _of_object(self, thing: object, method: int) -> Target:
+    def _of_object(self, thing: object, method: int) -> CallTarget:
         target = self.target(method)
         if target.static:
             raise MisuseError(TypeError, f"{target.name} is a static method")
@@ -139,7 +139,7 @@ class Invocation(Group):
             raise MisuseError(TypeError, f"a {type(thing).__name__} has no method of {names.class_name(owner)}")
         return target
 
-    def _property(self, klass: type, thing: object, target: Target, arguments: list[object]) -> object:
+    def _property(self, klass: type, thing: object, target: CallTarget, arguments: list[object]) -> object:
         function = targets.outermost(targets.looked_up(klass, target.name)[1], len(arguments))
         if not isinstance(function, FunctionType):
             raise AttributeError(f"{target.name} of {names.class_name(klass)} cannot be called so")
@@ -164,7 +164,7 @@ class Invocation(Group):
         new: Any = klass.__new__
         return made() if made is not None else new(klass)
 
-    def _initialise(self, letter: str, thing: object, target: Target, arguments: list[object]) -> int | float:
+    def _initialise(self, letter: str, thing: object, target: CallTarget, arguments: list[object]) -> int | float:
         """Of an object that AllocObject has made."""
         if target.java is None:
             type(thing).__init__(thing, *arguments)
@@ -189,7 +189,7 @@ class Invocation(Group):
         return getattr(klass, target.name)
 
 
-def overridden(klass: type, target: Target) -> bool:
+def overridden(klass: type, target: CallTarget) -> bool:
     """Whether a class has a method of its own in the place of Java's."""
     base, value = targets.looked_up(klass, target.name)
     return base is not None and base is not target.owner and targets.within(base, value) is not None

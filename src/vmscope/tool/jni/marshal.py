@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     Arguments = tuple[int | float, ...]
 
 
-def calls_of(bridge: NativeAgentBridge) -> dict[int, Call]:
+def functions_of(bridge: NativeAgentBridge) -> dict[int, FunctionCall]:
     """By slot."""
     rows = [*BY_METHOD.values(), *(known.row for known in extensions.EXTENSIONS)]
-    return {row.slot: Call(bridge, row) for row in rows}
+    return {row.slot: FunctionCall(bridge, row) for row in rows}
 
 
-class Call:
+class FunctionCall:
     """One function, as it is called from C."""
 
     def __init__(self, bridge: NativeAgentBridge, row: Function) -> None:

@@ -10,7 +10,7 @@ import builtins
 import sys
 from types import ModuleType
 
-from vmscope import later
+from vmscope import own_threads
 from vmscope.tool.jni.java_classes import CLASSES
 from vmscope.tool.model import introspection
 
@@ -46,7 +46,7 @@ def imported(name: str) -> ModuleType | None:
     found = sys.modules.get(name)
     if found is None:
         try:
-            with later.ProgramsCode():
+            with own_threads.ProgramsCode():
                 __import__(name)
         except ModuleNotFoundError as error:
             if error.name is not None and f"{name}.".startswith(f"{error.name}."):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CONSTRUCTOR = "<init>"
 
 
-class Target:
+class CallTarget:
     """`name` of `owner`; `letters` are its parameters' types. `java`: what is not Python's, but the class of Java's."""
 
     __slots__ = ("canonical", "java", "letters", "name", "owner", "static")
@@ -45,7 +45,7 @@ class Target:
         name = "__init__" if self.name == CONSTRUCTOR else self.name
         return name in introspection.namespace(self.owner) and method is not object.__init__
 
-    def is_like(self, other: Target) -> bool:
+    def is_like(self, other: CallTarget) -> bool:
         """Whether a call of one is a call of the other."""
         return (
             self.owner is other.owner
@@ -81,17 +81,17 @@ def arguments_of(code: CodeType, given: list[object]) -> tuple[list[object], dic
     return [*rest[:plain], *more], keywords
 
 
-def find(klass: Klass, name: str, written: str, *, static: bool) -> tuple[Target, Method] | None:
+def find(klass: Klass, name: str, written: str, *, static: bool) -> tuple[CallTarget, Method] | None:
     """A method of this name that can be called so, and what it is to the tool interface; None when there is none."""
     parsed = names.parse(written)
     if parsed is None:
         return None
-    target = Target(klass, name, parsed[0], static=static)
+    target = CallTarget(klass, name, parsed[0], static=static)
     found = constructor(target) if name == CONSTRUCTOR else attribute(target, written)
     return found or of_java(target)
 
 
-def constructor(target: Target) -> tuple[Target, Method] | None:
+def constructor(target: CallTarget) -> tuple[CallTarget, Method] | None:
     """An object is made by a call of its class."""
     klass = target.owner
     if target.static or not introspection.is_a(klass, type):
@@ -110,7 +110,7 @@ def constructor(target: Target) -> tuple[Target, Method] | None:
     return target, method_of(object.__init__)
 
 
-def attribute(target: Target, written: str) -> tuple[Target, Method] | None:
+def attribute(target: CallTarget, written: str) -> tuple[CallTarget, Method] | None:
     """What the class, or one of its bases, or the module has under this name."""
     base, value = looked_up(target.owner, target.name)
     if base is None or is_static(base, value) != target.static:
@@ -133,7 +133,7 @@ def attribute(target: Target, written: str) -> tuple[Target, Method] | None:
     return target, method
 
 
-def of_java(target: Target) -> tuple[Target, Method] | None:
+def of_java(target: CallTarget) -> tuple[CallTarget, Method] | None:
     """What a class of Java's has, on what stands for it."""
     klass = target.owner
     table = java.STATIC if target.static else java.METHODS
@@ -148,7 +148,7 @@ def of_java(target: Target) -> tuple[Target, Method] | None:
     return None
 
 
-def of_code(code: Method) -> Target | None:
+def of_code(code: Method) -> CallTarget | None:
     """For an id that came with an event: the method or function that this is the code of."""
     if not isinstance(code, CodeType):
         return None
@@ -158,7 +158,9 @@ def of_code(code: Method) -> Target | None:
         for name, each in introspection.methods(klass):
             if introspection.method(each) is code:
                 value = introspection.namespace(klass)[name]
-                target = Target(klass, name, "L" * (count - skipped_of(klass, value)), static=is_static(klass, value))
+                target = CallTarget(
+                    klass, name, "L" * (count - skipped_of(klass, value)), static=is_static(klass, value)
+                )
                 target.canonical = code
                 return target
         return None
@@ -166,7 +168,7 @@ def of_code(code: Method) -> Target | None:
         if introspection.is_a(module, ModuleType):
             for function in introspection.functions((introspection.own_dict(module) or {}).get(code.co_name)):
                 if function.__code__ is code:
-                    target = Target(module, code.co_name, "L" * count, static=True)
+                    target = CallTarget(module, code.co_name, "L" * count, static=True)
                     target.canonical = code
                     return target
     return None

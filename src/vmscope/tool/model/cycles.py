@@ -1,4 +1,4 @@
-"""Who waits for each other in a circle."""
+"""Who waits for each other in a cycle."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     T = TypeVar("T", bound=Hashable)
 
 
-def circles(waits: Mapping[T, T]) -> list[list[T]]:
-    """Each circle once, of those who wait for one each."""
+def cycles(waits: Mapping[T, T]) -> list[list[T]]:
+    """Each cycle once, of those who wait for one each."""
     found = []
     visited: set[T] = set()
     for begin in waits:

@@ -23,7 +23,7 @@ from vmscope.tool.spec.heap_types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vmscope.tool.model.heap_walks import Request
+    from vmscope.tool.model.heap_walks import HeapWalk
 
     Info = ReferenceInfo | StackLocal | None
 
@@ -33,7 +33,7 @@ OLD_ANSWERS = {IterationControl.ABORT: ABORT, IterationControl.CONTINUE: ON, Ite
 NO_REFERRER = object()  # a root's
 
 
-def iterate(asked: Request) -> None:
+def iterate(asked: HeapWalk) -> None:
     told = Telling(asked)
     ours = Ours()
     for thing in references.objects(ours):
@@ -41,7 +41,7 @@ def iterate(asked: Request) -> None:
             return
 
 
-def follow(asked: Request, start: object, unbounded: int) -> None:
+def follow(asked: HeapWalk, start: object, unbounded: int) -> None:
     walk = Walk(Telling(asked), unbounded)
     if start is None:
         walk.from_roots(asked)
@@ -52,7 +52,7 @@ def follow(asked: Request, start: object, unbounded: int) -> None:
 class Telling:
     """How an agent's callbacks are called."""
 
-    def __init__(self, asked: Request) -> None:
+    def __init__(self, asked: HeapWalk) -> None:
         self._asked = asked
         (
             self._iteration,
@@ -171,7 +171,7 @@ class Walk:
         self._todo.append(thing)
         self._go_on()
 
-    def from_roots(self, asked: Request) -> None:
+    def from_roots(self, asked: HeapWalk) -> None:
         for root in references.steps(asked.tags):
             if root is None:
                 if self._go_on():

@@ -28,7 +28,7 @@ NEWER = ("heap_iteration", "heap_reference", "primitive_field", "array_primitive
 OLDER = ("heap_object", "heap_root", "stack_reference", "object_reference")
 
 
-class Request:
+class HeapWalk:
     """One walk. `chosen` is a HeapFilter, with `older` an ObjectFilter."""
 
     __slots__ = ("callbacks", "chosen", "klass", "older", "tags", "user_data")
@@ -59,7 +59,7 @@ def older(**callbacks: object) -> tuple[Any, ...]:
     return *[None] * len(NEWER), *map(callbacks.get, OLDER)
 
 
-def iterate(asked: Request) -> None:
+def iterate(asked: HeapWalk) -> None:
     """Over all objects."""
     if IN_C:
         native.iterate_heap(COMMON, own(asked))
@@ -67,7 +67,7 @@ def iterate(asked: Request) -> None:
         native.without_allocation_events(heap_walk_twin.iterate, asked)
 
 
-def follow(asked: Request, start: object) -> None:
+def follow(asked: HeapWalk, start: object) -> None:
     """Along references, from an object, or with None from the roots."""
     if IN_C:
         roots = None if start is not None else references.steps(asked.tags)
@@ -76,7 +76,7 @@ def follow(asked: Request, start: object) -> None:
         native.without_allocation_events(heap_walk_twin.follow, asked, start, UNBOUNDED)
 
 
-def own(asked: Request) -> tuple[object, ...]:
+def own(asked: HeapWalk) -> tuple[object, ...]:
     """What the extension needs of one walk."""
     tags, klass, data = asked.tags, asked.klass, asked.user_data
     return tags, tags.by_id, array_classes(), asked.callbacks, asked.chosen, klass, asked.older, UNBOUNDED, data

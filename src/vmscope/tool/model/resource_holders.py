@@ -7,16 +7,16 @@ from __future__ import annotations
 import sys
 
 from vmscope.tool.sources import allocations
-from vmscope.tool.spec.available_capabilities import MECHANISMS, MONITORING, TRACER
+from vmscope.tool.spec.available_capabilities import MONITORING, SERVED_BY, TRACER
 from vmscope.tool.spec.capabilities import mask
 
 IDS = range(6)
 NEED, TRACED = (
-    mask(*(bit for bit, (_, need, _) in MECHANISMS.items() if need == feature)) for feature in (MONITORING, TRACER)
+    mask(*(bit for bit, (_, need, _) in SERVED_BY.items() if need == feature)) for feature in (MONITORING, TRACER)
 )
 
 
-def taken() -> dict[int, str]:
+def holders() -> dict[int, str]:
     """Sets of capabilities, as ints, and who has what they need. Asked for anew each time."""
     holders = {NEED: holders_of_ids(), TRACED: allocations.holder()}
     return {need: names for need, names in holders.items() if names}

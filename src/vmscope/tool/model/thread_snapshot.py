@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LIMIT = 1024  # frames of one thread
 PIECE = 100_000  # ns: so long at most before other threads get their turn
-EACH = 250  # ns: so long a thread takes in a picture, or a little more
+EACH = 250  # ns: so long a thread takes in a snapshot, or a little more
 REST = 50e-6  # s: so long that one of them takes it
 PLAIN = ("_thread.lock", "_thread.RLock")
 OWNER = re.compile(r"owner=(\d+) count=(\d+)")  # as an RLock says of itself
@@ -104,8 +104,8 @@ class Turns:
 
 
 def take(turn: Turns, asked: StackSnapshot | None = None) -> list[ThreadSnapshot]:
-    """Every thread that has a state here, the oldest first; as it was in the picture that was taken when this was asked
-    for, where there is one."""
+    """Every thread that has a state here, the oldest first: as `asked` shows it, the snapshot of the moment of the
+    request, where there is one."""
     first = native.StackSnapshot()
     long = first.reserve() * EACH
     turn(long)
@@ -125,10 +125,10 @@ def take(turn: Turns, asked: StackSnapshot | None = None) -> list[ThreadSnapshot
     now = {state: at for at, (state, *_) in enumerate(second.threads())}
     turn(long)
     found = []
-    for picture, at, (state, ident, native_id, cut, _) in stacks(asked, first):
+    for snapshot, at, (state, ident, native_id, cut, _) in stacks(asked, first):
         turn()
-        kept = second.kept(now[state], picture, at) if state in now else []
-        found.append(look.at(ThreadSnapshot(state, ident, native_id, cut), picture, at, kept))
+        kept = second.kept(now[state], snapshot, at) if state in now else []
+        found.append(look.at(ThreadSnapshot(state, ident, native_id, cut), snapshot, at, kept))
     for each in (first, second):
         each.clear()
         turn()
@@ -139,7 +139,7 @@ def take(turn: Turns, asked: StackSnapshot | None = None) -> list[ThreadSnapshot
 def stacks(
     asked: StackSnapshot | None, first: StackSnapshot
 ) -> Iterator[tuple[StackSnapshot, int, tuple[int, int, int, bool, bool]]]:
-    """Each thread, and where it is in which picture: in the later one if it could not be read for the other."""
+    """Each thread, and where it is in which snapshot: in the later one if it could not be read for the other."""
     if asked is None:
         for at, row in enumerate(first.threads()):
             yield first, at, row
@@ -160,17 +160,17 @@ class Look:
         self._roles = roles()
         self._library = {code.co_filename for code, _ in self._roles.values()}
         self._plans: dict[tuple[int, int, bool], Plan] = {}
-        self._places: dict[int, list[Place]] = {}  # of each picture, by its id
+        self._places: dict[int, list[Place]] = {}  # of each snapshot, by its id
 
     def plan(self, code: CodeType, offset: int, innermost: bool) -> Plan:
         plan = Plan(code, offset, innermost, id(code) in self._roles)
         self._plans[id(code), offset, innermost] = plan
         return plan
 
-    def at(self, seen: ThreadSnapshot, picture: StackSnapshot, at: int, kept: Kept) -> ThreadSnapshot:
-        if id(picture) not in self._places:
-            self._places[id(picture)] = picture.places()
-        places, numbers = self._places[id(picture)], picture.frames(at)
+    def at(self, seen: ThreadSnapshot, snapshot: StackSnapshot, at: int, kept: Kept) -> ThreadSnapshot:
+        if id(snapshot) not in self._places:
+            self._places[id(snapshot)] = snapshot.places()
+        places, numbers = self._places[id(snapshot)], snapshot.frames(at)
         values = {depth: (code, offset, slots) for depth, code, offset, slots in kept}
         within = True  # what the frame called is the library's: so it still waits, if it does
         for depth, number in enumerate(numbers):

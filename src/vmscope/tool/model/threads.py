@@ -23,9 +23,9 @@ _ids = count(1)
 _names = count()
 _known: dict[int, Thread] = {}  # by thread state; one that has ended stays until its state is seen to be gone
 _by_program: dict[int, Thread] = {}  # by the id of `threading`'s object, until that is seen to be gone
-_sweep_at = 64  # so many known ones: ended ones are looked for
+_cleanup_at = 64  # so many known ones: ended ones are looked for
 NORMAL = 5  # the priority of every thread that was given none
-births = native.DeferringLock()  # held while a thread that has its Thread already comes to life
+starting = native.DeferringLock()  # held while a thread that has its Thread already comes to life
 
 
 def new_name() -> str:
@@ -68,7 +68,7 @@ class Thread:
         self.priority = NORMAL
         self.interrupted = False  # and it has not been told so yet
         self.suspended = False
-        self.gate: native.Gate | None = None  # where it waits while it is suspended, once it has been
+        self.gate: native.SuspendGate | None = None  # where it waits while it is suspended, once it has been
         self.contended: object = None  # the lock, or the condition, that it waits for
         self.patient = True  # it waits for that lock however long it takes
         self.waiter: _thread.LockType | None = None  # released, it wakes the thread out of a raw monitor's wait
@@ -249,8 +249,8 @@ def of(state: int) -> Thread | None:
 def living() -> list[Thread]:
     """Every thread that has something to execute, in the order of their start."""
     found = []
-    with births:
-        for state, ident, native_id, running in _sweep():
+    with starting:
+        for state, ident, native_id, running in _living_states():
             thread = _known.get(state)
             if thread is None and running:
                 thread = _of_state(state, ident, native_id or None)
@@ -271,13 +271,13 @@ def _of_state(state: int, ident: int, native_id: int | None) -> Thread:
 
 def _make_room() -> None:
     """Before one more is known: looks for ended ones where there are many, seldom enough to cost nothing."""
-    global _sweep_at
-    if len(_known) >= _sweep_at:
-        _sweep()
-        _sweep_at = 2 * len(_known) + 64
+    global _cleanup_at
+    if len(_known) >= _cleanup_at:
+        _living_states()
+        _cleanup_at = 2 * len(_known) + 64
 
 
-def _sweep() -> list[tuple[int, int, int, bool]]:
+def _living_states() -> list[tuple[int, int, int, bool]]:
     """Forgets those whose state is gone; the states that are there."""
     known = list(_known)  # before the look: one that comes after it is not gone
     states = native.thread_states()
@@ -295,8 +295,8 @@ def _sweep() -> list[tuple[int, int, int, bool]]:
 
 def _after_fork() -> None:
     """In a child only the thread that forked goes on."""
-    global births
-    births = native.DeferringLock()
+    global starting
+    starting = native.DeferringLock()
     state = native.thread_state()
     for thread in [*_known.values()]:
         if thread.state == state:

@@ -32,7 +32,7 @@ LOADERS = (
 )
 
 
-class Loading:
+class ClassLoading:
     """The mechanism: in place while one of the three events is wanted."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WANTED = bit(Event.DATA_DUMP_REQUEST)
 
 
-class Dumps:
+class DataDumpSignal:
     """The mechanism. Only the main thread may change what a signal does: wanted or not wanted any more by another one,
     the change is made with the next one that the main thread makes."""
 

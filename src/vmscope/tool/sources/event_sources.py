@@ -6,9 +6,9 @@ import gc
 import sys
 
 from vmscope.tool.functions.extensions import Extension
-from vmscope.tool.sources.class_loading import Loading
-from vmscope.tool.sources.data_dump_signal import Dumps
-from vmscope.tool.sources.thread_events import Births
+from vmscope.tool.sources.class_loading import ClassLoading
+from vmscope.tool.sources.data_dump_signal import DataDumpSignal
+from vmscope.tool.sources.thread_events import ThreadEvents
 from vmscope.tool.spec import available_capabilities
 from vmscope.tool.spec.events import Event, bit
 
@@ -25,11 +25,11 @@ def install(host: Host) -> None:
         host.add_event_source(Monitoring())
         host.extension_events.update(Extension)
     host.add_event_source(Collections())
-    host.add_event_source(Births())
+    host.add_event_source(ThreadEvents())
     host.add_event_source(host.locks)
-    host.add_event_source(Loading())
-    host.add_event_source(host.watches)
-    host.add_event_source(Dumps())
+    host.add_event_source(ClassLoading())
+    host.add_event_source(host.watched_fields)
+    host.add_event_source(DataDumpSignal())
     if available_capabilities.TRACER in available_capabilities.features():
         from vmscope.tool.sources.allocations import Allocations
 

@@ -31,7 +31,7 @@ METHODS = {Event.FIELD_ACCESS: "__getattribute__", Event.FIELD_MODIFICATION: "__
 _local = _thread._local()
 
 
-class Watches:
+class WatchedFields:
     """The watched fields of one VM, by event, and the mechanism that sends the events."""
 
     def __init__(self) -> None:
@@ -123,20 +123,20 @@ class FieldWatches(Base):
         flags = type.__dict__["__flags__"].__get__(owner)
         if flags & IMMUTABLE or not flags & HEAP:
             raise UnmodifiableClass(f"the attributes of {owner!r} cannot be watched: it is not Python's")
-        watches = self.host.watches
+        watched_fields = self.host.watched_fields
         with self.host.lock:
-            known = watches.fields[event].get(owner, frozenset())
+            known = watched_fields.fields[event].get(owner, frozenset())
             if field in known:
                 raise Duplicate(f"{field} of {owner!r} is watched already")
-            watches.fields[event][owner] = known | {field}
-            watches.holders[event] = self
+            watched_fields.fields[event][owner] = known | {field}
+            watched_fields.holders[event] = self
             if self._drop_watches not in self.closers:
                 self.closers.append(self._drop_watches)
         self.host.changed()
 
     def _unwatch(self, event: Event, klass: type, field: str) -> None:
         owner = declaring(klass, field)
-        fields = self.host.watches.fields[event]
+        fields = self.host.watched_fields.fields[event]
         with self.host.lock:
             left = fields.get(owner, frozenset()) - {field}
             if left == fields.get(owner, frozenset()):
@@ -149,10 +149,10 @@ class FieldWatches(Base):
 
     def _drop_watches(self) -> None:
         """It is disposed of."""
-        watches = self.host.watches
+        watched_fields = self.host.watched_fields
         with self.host.lock:
-            for event, holder in list(watches.holders.items()):
+            for event, holder in list(watched_fields.holders.items()):
                 if holder is self:
-                    del watches.holders[event]
-                    watches.fields[event].clear()
+                    del watched_fields.holders[event]
+                    watched_fields.fields[event].clear()
         self.host.changed()

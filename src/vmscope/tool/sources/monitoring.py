@@ -47,7 +47,7 @@ ENTRY, EXIT, STEP, BREAKPOINT = map(bit, (Event.METHOD_ENTRY, Event.METHOD_EXIT,
 POP, EXCEPTION, CATCH = map(bit, (Event.FRAME_POP, Event.EXCEPTION, Event.EXCEPTION_CATCH))
 EXHAUSTED = bit(Event.RESOURCE_EXHAUSTED)
 RESUME, YIELD = map(bit, (Extension.RESUME, Extension.YIELD))
-OF_CALLS = frozenset(("PY_START", "PY_RETURN", "PY_UNWIND"))  # their relays know which code is vmscope's own
+OF_CALLS = frozenset(("PY_START", "PY_RETURN", "PY_UNWIND"))  # their dispatchers know which code is vmscope's own
 OF_C = bit(Extension.CALL_C) | bit(Extension.RETURN_C) | bit(Extension.RAISE_C)
 
 
@@ -55,17 +55,17 @@ class Monitoring:
     """Follows what is wanted; everything here runs under the host's lock, but for what sys.monitoring calls."""
 
     def __init__(self) -> None:
-        def relay(event: Event | Extension, shape: str = "plain") -> EventDispatcher:
+        def dispatcher(event: Event | Extension, shape: str = "plain") -> EventDispatcher:
             return EventDispatcher(event, shape, threads.current, OWN)
 
         self.id: int | None = None
-        self._entry = relay(Event.METHOD_ENTRY, "entry")
-        self._returned = relay(Event.METHOD_EXIT, "return")
-        self._unwound = relay(Event.METHOD_EXIT, "unwind")
-        self._step = relay(Event.SINGLE_STEP)
-        self._breakpoint = relay(Event.BREAKPOINT)
-        self._exceptions = Exceptions(relay(Event.EXCEPTION), relay(Event.EXCEPTION_CATCH))
-        self._extensions = {extension: relay(extension) for extension in Extension}
+        self._entry = dispatcher(Event.METHOD_ENTRY, "entry")
+        self._returned = dispatcher(Event.METHOD_EXIT, "return")
+        self._unwound = dispatcher(Event.METHOD_EXIT, "unwind")
+        self._step = dispatcher(Event.SINGLE_STEP)
+        self._breakpoint = dispatcher(Event.BREAKPOINT)
+        self._exceptions = Exceptions(dispatcher(Event.EXCEPTION), dispatcher(Event.EXCEPTION_CATCH))
+        self._extensions = {extension: dispatcher(extension) for extension in Extension}
         self._stepping = False
         self._host: Host | None = None
         self._registered: dict[str, Handler] = {}
@@ -87,19 +87,19 @@ class Monitoring:
         host.suspension.armed = "LINE" in self._registered
 
     def _listen(self, host: Host) -> None:
-        relays_of: tuple[tuple[Event | Extension, tuple[EventDispatcher, ...]], ...] = (
+        dispatchers_of: tuple[tuple[Event | Extension, tuple[EventDispatcher, ...]], ...] = (
             (Event.METHOD_ENTRY, (self._entry,)),
             (Event.METHOD_EXIT, (self._returned, self._unwound)),
             (Event.SINGLE_STEP, (self._step,)),
             (Event.BREAKPOINT, (self._breakpoint,)),
             (Event.EXCEPTION, (self._exceptions.thrown,)),
             (Event.EXCEPTION_CATCH, (self._exceptions.caught,)),
-            *((extension, (relay,)) for extension, relay in self._extensions.items()),
+            *((extension, (dispatcher,)) for extension, dispatcher in self._extensions.items()),
         )
-        for event, relays in relays_of:
+        for event, dispatchers in dispatchers_of:
             rows = listeners(host, event)
-            for relay in relays:
-                host.drop(relay.listen(rows))
+            for dispatcher in dispatchers:
+                host.drop(dispatcher.listen(rows))
             if event == Event.EXCEPTION:
                 self._exceptions.listen(host, threads_of(rows))
 
@@ -258,7 +258,7 @@ class Monitoring:
 
 
 def listeners(host: Host, event: Event | Extension) -> tuple[tuple[Environment, Callable[..., object], Any, bool], ...]:
-    """Those of an event as a relay takes them."""
+    """Those of an event as a dispatcher takes them."""
     place = bit(event)
     rows = []
     for environment in host.environments:
@@ -283,8 +283,8 @@ def threads_of(rows: tuple[tuple[object, object, Any, bool], ...]) -> set[Thread
 
 
 def chain(name: str, handlers: list[Handler], now: Handler | None) -> Handler:
-    """What to register for them: a relay itself where it passes over vmscope's own code; else a chain, which does, the
-    same one as before where they are the same."""
+    """What to register for them: a dispatcher itself where it passes over vmscope's own code; else a chain, which does.
+    It is the chain of before where the handlers are the same."""
     if name in OF_CALLS and len(handlers) == 1 and isinstance(handlers[0], EventDispatcher):
         return handlers[0]
     return (

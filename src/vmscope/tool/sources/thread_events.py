@@ -36,7 +36,7 @@ PLACES = (
 )
 
 
-class Births:
+class ThreadEvents:
     """The mechanism: in place while one of the two events is wanted."""
 
     def __init__(self) -> None:
@@ -75,10 +75,10 @@ class Births:
         code = code_of(function)
         if self._host is None or not callable(function) or (code is not None and is_own(code)):
             return theirs(*arguments, **named)
-        born = ThreadBootstrap(self, function)
+        bootstrap = ThreadBootstrap(self, function)
         if arguments:
-            return theirs(born, *arguments[1:], **named)
-        return theirs(**{**named, "function": born})
+            return theirs(bootstrap, *arguments[1:], **named)
+        return theirs(**{**named, "function": bootstrap})
 
     def _deleting(self, theirs: Callable[[Any], None]) -> Callable[[Any], None]:
         def _delete(thread: Any) -> None:
@@ -119,18 +119,18 @@ class Births:
 class ThreadBootstrap:
     """What a new thread runs; it looks like what it was to run."""
 
-    __slots__ = ("_births", "_function")
+    __slots__ = ("_events", "_function")
 
-    def __init__(self, births: Births, function: Callable[..., object]) -> None:
-        self._births = births
+    def __init__(self, events: ThreadEvents, function: Callable[..., object]) -> None:
+        self._events = events
         self._function = function
 
     def __repr__(self) -> str:
         return repr(self._function)
 
     def __call__(self, /, *arguments: object, **named: object) -> object:
-        self._births.began(self._function)
+        self._events.began(self._function)
         try:
             return self._function(*arguments, **named)
         finally:
-            self._births.end()
+            self._events.end()

@@ -35,7 +35,7 @@ NO_VIRTUAL_THREADS = (
 
 # Bit: the set, the feature it needs or "", and the mechanism; or set "", and why there is none.
 # fmt: off
-MECHANISMS: dict[int, tuple[str, str, str]] = {
+SERVED_BY: dict[int, tuple[str, str, str]] = {
     0: ("always", "", "a map by identity; gc.get_objects and gc.get_referents"),
     1: ("always_solo", "", "`__setattr__` of the watched class, replaced while a watch is set"),
     2: ("always_solo", "", "`__getattribute__` of the watched class, replaced while a watch is set"),
@@ -136,7 +136,7 @@ def capability_sets(available: frozenset[str] | None = None) -> CapabilitySets:
 
     def chosen(name: str) -> CapabilitySet:
         return CapabilitySet(
-            bit for bit, (where, need, _) in MECHANISMS.items() if where == name and (not need or need in available)
+            bit for bit, (where, need, _) in SERVED_BY.items() if where == name and (not need or need in available)
         )
 
     return CapabilitySets(chosen("always"), chosen("onload"), chosen("always_solo"), chosen("onload_solo"))
@@ -144,7 +144,7 @@ def capability_sets(available: frozenset[str] | None = None) -> CapabilitySets:
 
 def why_absent(capability: Capability, available: frozenset[str] | None = None) -> str:
     """Why it stands in none of the four sets; "" for one that does."""
-    where, need, text = MECHANISMS[capability]
+    where, need, text = SERVED_BY[capability]
     if not where:
         return text
     if need and need not in (features() if available is None else available):

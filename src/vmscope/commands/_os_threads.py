@@ -17,7 +17,7 @@ AT_ONCE = 100
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
-class Task:
+class OsThread:
     """One native thread as of now; of one that has ended, or where there is no /proc, nothing but its number."""
 
     __slots__ = ("call", "cpu", "elapsed", "name", "native_id", "nice", "running")
@@ -44,19 +44,19 @@ class Task:
         return int(self.call[-2], 16) & ~0xFFF if len(self.call) > 2 else 0
 
 
-def tasks(now: float, turn: Turns, asked: StackSnapshot | None) -> dict[int, Task]:
-    """By their numbers, as of the picture if it has them; `now` is the time since the system started."""
+def os_threads(now: float, turn: Turns, asked: StackSnapshot | None) -> dict[int, OsThread]:
+    """By their numbers, as of the snapshot if it has them; `now` is the time since the system started."""
     found = {}
-    for number, stat, call, cpu in (asked.tasks() if asked is not None else None) or read(turn):
+    for number, stat, call, cpu in (asked.os_threads() if asked is not None else None) or read(turn):
         turn()
-        found[number] = Task(number, stat, call, cpu, now)
+        found[number] = OsThread(number, stat, call, cpu, now)
     return found
 
 
 def read(turn: Turns) -> Iterator[tuple[int, bytes, bytes, int]]:
-    ids = native.task_ids()
+    ids = native.os_thread_ids()
     turn()
     for at in range(0, len(ids), AT_ONCE):
         part = ids[at : at + AT_ONCE]
-        for number, facts in zip(part, native.read_tasks(part), strict=True):
+        for number, facts in zip(part, native.read_os_threads(part), strict=True):
             yield number, *facts
