@@ -75,7 +75,17 @@ INTERNAL = {
     "vmscope.VM": {"examine", "check", "file"},
     "vmscope.tool.Agent": {"code", "is_over", "call", "unload"},
     "vmscope.tool.Host": {
-        *("enter", "start_early", "end_of_main", "end", "taken", "add_event_source", "changed", "drop", "renew"),
+        *(
+            "enter",
+            "start_early",
+            "end_of_main",
+            "end",
+            "resource_holders",
+            "add_event_source",
+            "changed",
+            "drop",
+            "renew",
+        ),
         *("wanted", "post"),
     },
     "vmscope.tool.Thread": {"parked", "belongs_to", "end", "begin"},
