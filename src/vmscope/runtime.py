@@ -24,7 +24,7 @@ if sys.platform != "win32":
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
-    from types import FrameType
+    from types import FrameType, ModuleType
 
     from vmscope.flags import Flags
     from vmscope.process_status import Status
@@ -60,6 +60,7 @@ class VirtualMachine:
         self._lock = RLock()
         self.autostarted = False  # then nobody has asked for anything, or wants to read about it
         self._silent = False
+        self.keeper: ModuleType | None = None  # where the service has a name of its own
         self._folder = ""  # where it was when it started, as far as that can be told
 
     def start(self, *options: str, program: tuple[str, str] | None = None, agents: bool = True) -> None:
@@ -221,6 +222,10 @@ class VirtualMachine:
             self.reason = "a process has one region, its main interpreter's: this is a sub-interpreter"
             self.attach_reason = "a process has one socket, its main interpreter's: this is a sub-interpreter"
             return
+        if self._service() and self.flags.on("UsePerfData") and sys.platform != "win32":
+            from vmscope.memory import keeper
+
+            self.keeper = keeper
         self._hook()
         own_threads.at_exit_of_worker(self.exit)
         self._listen()
@@ -235,6 +240,7 @@ class VirtualMachine:
                 __version__,
                 native.IMPLEMENTATION,
                 native.TWIN_REASON,
+                self._service(),
             ),
             self.flags.number("PerfMaxStringConstLength"),
         )
@@ -357,14 +363,14 @@ class VirtualMachine:
             if not self._save_path():
                 self._disarm()
 
-    def _arm(self, region: Region) -> None:
-        """From now on a crash does what is left to do."""
+    def _arm(self, region: Region, *, stays: bool = True) -> None:
+        """From now on a crash does what is left to do. A file whose numbers belong to totals stays."""
         path = self._save_path()
         if region.file is None and not path:
             return
         try:
             self._armed = True
-            native.arm(region.mirror, path)
+            native.arm(region.mirror, path, stays and self.keeper is not None)
         except OSError as error:  # a path that the kernel does not take
             self._armed = False
             self._log("debug", "no fatal path: %s", error)
@@ -430,11 +436,14 @@ class VirtualMachine:
         self.reason = "vmscope.stop() was called"
         if region is not None:
             self._save(region)
-            if copied:
+        kept = not last or self._keep()
+        if region is not None:
+            if copied and kept:
                 self._unlink(region)
                 if own_threads.had_children():
                     region.clean()
             self.region = None
+        self.keeper = None
         self._disarm()
         self._notice = None
         if sys.platform != "win32":
@@ -444,6 +453,32 @@ class VirtualMachine:
         self.autostarted = False
         self._whole = True
         return True
+
+    def _service(self) -> str:
+        """The name that its service has of its own; "": none."""
+        return self.flags.properties.get("vmscope.service", "")
+
+    def _keep(self) -> bool:
+        """Adds what was counted to the service's totals. False where that cannot be now: then the file stays, and
+        whoever comes by later adds it."""
+        if self.keeper is None:
+            return True
+        try:
+            ended = os.getpid(), *identity.started()
+            began = identity.start_time(ended[1])
+            self.keeper.fold(self._service(), REGISTRY.numbers(), ended, began)
+        except (VMScopeError, OSError, MemoryError) as error:
+            self._log("debug", "the totals of the service lack this process: %s", error)
+            return False
+        return True
+
+    def _end_at_once(self, *_: object) -> None:
+        """os._exit: the totals first, which takes Python code."""
+        if self.keeper is not None and self.running:
+            own_threads.cancel()  # nothing is published any more
+            if self._keep() and self.region is not None:
+                self._arm(self.region, stays=False)
+        native.end_region()
 
     def _unlink(self, region: Region) -> None:
         try:
@@ -481,7 +516,7 @@ class VirtualMachine:
         if sys.platform != "win32":
             if native.IMPLEMENTATION == "c" and not self.flags.on("ReduceSignalUsage"):
                 termination.take_signals(self.exit)  # the twin's would show in signal.getsignal
-            termination.watch_calls(self._reappear)
+            termination.watch_calls(self._reappear, self._end_at_once if self.keeper is not None else native.end_region)
 
     def _reappear(self) -> None:
         """After an exec that failed: the region's file and the socket are made anew."""

@@ -64,8 +64,9 @@ def _end_in_order(signum: int, _: object) -> None:
         os.kill(os.getpid(), native.end_signal() or signum)
 
 
-def watch_calls(returned: Callable[[], object]) -> None:
-    """`os._exit` and `os.exec*` end the region first; `returned` is called where exec has failed after that."""
+def watch_calls(returned: Callable[[], object], end: Callable[..., object] = native.end_region) -> None:
+    """`os._exit` calls `end` first, and `os.exec*` ends the region; `returned` is called where exec has failed after
+    that."""
     if _replaced:
         return
 
@@ -73,7 +74,7 @@ def watch_calls(returned: Callable[[], object]) -> None:
         if _is_program(path) and native.end_region():
             own_threads.call(returned)
 
-    for name, first in (("_exit", native.end_region), ("execv", before_exec), ("execve", before_exec)):
+    for name, first in (("_exit", end), ("execv", before_exec), ("execve", before_exec)):
         function = getattr(os, name)
         stand_in = native.After(function, None, first)
         _replaced[name] = function, stand_in

@@ -249,6 +249,7 @@ ONCE = {
     "java.cls.sharedLoadedClasses": "0",
     "java.cls.sharedUnloadedClasses": "0",
     "vmscope.version": "vmscope.__version__",
+    "vmscope.service": "''",
     "vmscope.implementation": "vmscope.status().implementation",
     "vmscope.implementation.reason": "'VMSCOPE_NATIVE=0' if os.environ.get('VMSCOPE_NATIVE') == '0' else ''",
 }

@@ -11,7 +11,15 @@ from vmscope.cli.autostart import NAME
 from vmscope.environ import OPTIONS, RUN_OPTIONS
 
 CHANNELS = {
-    *("Region and directory", "Reading regions", "Attach socket", "Attach note", "Signals", "Readings of /proc"),
+    *(
+        "Region and directory",
+        "Reading regions",
+        "Totals of ended processes",
+        "Attach socket",
+        "Attach note",
+        "Signals",
+        "Readings of /proc",
+    ),
     *(
         "Environment",
         "`.pth` files",

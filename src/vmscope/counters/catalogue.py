@@ -154,6 +154,7 @@ CATALOGUE: tuple[tuple[str, str, int, str, str, str, str], ...] = (
     ("java.cls.sharedLoadedClasses", "constant", NONE, "once", "", "vmscope", "Always 0; jstat adds it."),
     ("java.cls.sharedUnloadedClasses", "constant", NONE, "once", "", "vmscope", "Always 0; jstat adds it."),
     # vmscope
+    ("vmscope.service", "constant", STRING, "once", "", "-Dvmscope.service", "The service whose totals keep what this process has counted; empty where it has no name of its own."),
     ("vmscope.version", "constant", STRING, "once", "", "vmscope", "The version of vmscope that publishes."),
     ("vmscope.implementation", "constant", STRING, "once", "", "vmscope", "c or python: which form of its native part is in use."),
     ("vmscope.implementation.reason", "constant", STRING, "once", "", "vmscope", "Why it is python where c could be in use: not built, not loadable, or VMSCOPE_NATIVE=0; else empty."),

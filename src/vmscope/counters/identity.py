@@ -74,8 +74,9 @@ def start_time(ticks: int) -> int:
 
 
 def constants(
-    program: tuple[str, str], arguments: str, version: str, implementation: str, implementation_reason: str
-) -> dict[str, int | str]:
+    program: tuple[str, str], arguments: str, version: str, implementation: str, implementation_reason: str,
+    service: str = "",
+) -> dict[str, int | str]:  # fmt: skip
     """The values of the catalogue's constants, by name. `program`: its command line and its class path."""
     command, path = program
     info = sys.version_info
@@ -122,6 +123,7 @@ def constants(
         "java.cls.sharedLoadedClasses": 0,
         "java.cls.sharedUnloadedClasses": 0,
         "vmscope.version": version,
+        "vmscope.service": service,
         "vmscope.implementation": implementation,
         "vmscope.implementation.reason": implementation_reason,
     }

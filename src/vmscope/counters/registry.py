@@ -130,6 +130,13 @@ class Registry:
             raise _exists(found, "alias")
         return found
 
+    def numbers(self) -> Iterator[tuple[str, int, int, int]]:
+        """Name, value, units and variability of every entry that has a number, now."""
+        for counter in self:
+            for name, value, units, variability, *_ in counter.entries():
+                if isinstance(value, int):
+                    yield name, value, units, variability
+
     def attach(self, region: Region, first: Sequence[AnyCounter] = ()) -> None:
         """Shows every counter in `region`, now and from now on; those of `first` before the others."""
         with self._lock:

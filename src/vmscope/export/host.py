@@ -13,7 +13,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from vmscope import services
 from vmscope.errors import VMScopeError
-from vmscope.export import own, standard, text
+from vmscope.export import ended, own, standard, text
 from vmscope.export.facts import FACTS, facts
 from vmscope.export.model import Point
 from vmscope.export.names import Labels, limited
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from vmscope.export.text import Format
     from vmscope.reader.machine import VM
     from vmscope.reader.structure import Structure
+    from vmscope.wire.totals import Totals
 
 LIMIT = 20_000  # series of a VM's program
 _ATTEMPTS = 4  # to read VMs of which some get new counters
@@ -58,10 +59,14 @@ class Options:
 class Known:
     """What of a VM is found out once: its service, its place among the workers, when it began, whose it is.
 
-    `planned` is what it exports, and what /proc knew of it, for so many numbers in its region.
+    `planned` is what it exports, and what /proc knew of it, for so many numbers in its region. `key` says where the
+    totals of its service are, `note` what they have once its numbers are in them, which `noted` says. `ended`: its
+    process has.
     """
 
-    __slots__ = ("created", "kind", "name", "planned", "role", "user", "vm", "worker")
+    __slots__ = (
+        "created", "ended", "key", "kind", "name", "note", "noted", "planned", "role", "user", "vm", "worker",
+    )  # fmt: skip
 
     def __init__(self, vm: VM, name: str, role: str, created: float) -> None:
         self.vm = vm
@@ -72,6 +77,9 @@ class Known:
         self.created = created
         self.worker = 0
         self.planned: tuple[int, Plan, list[int]] | None = None
+        self.key = ended.key_of(vm)
+        self.note = ended.note_of(vm) if self.key else (0, 0, 0)
+        self.ended = self.noted = False
 
 
 class Answer:
@@ -89,7 +97,7 @@ class Answer:
 
     def own(self, form: Format) -> str:
         table = self.table
-        vms = len(table.members)
+        vms = sum(1 for member in table.members if member.pid)
         reasons = [((("reason", reason),), number) for reason, number in table.dropped.items()]
         return "".join(
             text.single(family, samples, form)
@@ -116,10 +124,23 @@ class Host:
         self._unreadable: dict[VM, float] = {}  # until when each is left alone
         self._sampler = Sampler(())
         self._members: list[Member] = []
-        self._table = Table([])
+        self._ended: list[Known] = []  # of services that keep totals, whose numbers are not in them yet
+        self._keepers = ended.Keepers()
+        self._shown: list[Known] = []  # whose the members are
+        self._table: Table | None = None
+        self._laid_out: list[Plan] = []  # those of the totals in it
+        self._totals_plans: dict[object, Plan] = {}
+        if self._keeps:
+            self._roster.holds = lambda vm: ended.key_of(vm) is not None
+            ended.adopt()
         self._layouts = -1
         self._templates: dict[Format, tuple[Table, bytes]] = {}
         self._reads = 0
+
+    @property
+    def _keeps(self) -> bool:
+        """Whether the totals of ended processes are a part of the answer: they belong to services, to no process."""
+        return not self.options.by_pid
 
     def read(self) -> Answer:
         """Every VM's numbers, now."""
@@ -146,6 +167,9 @@ class Host:
     def close(self) -> None:
         with self._lock:
             self._roster.close()
+            for known in self._ended:
+                known.vm.close()
+            self._ended = []
 
     # -- with the lock
 
@@ -153,14 +177,87 @@ class Host:
         begin = time.perf_counter()
         self._reads += 1
         is_due = any(due <= time.monotonic() for due in self._unreadable.values())
-        if self._roster.refresh() or is_due or self._layouts < 0:
+        changed = self._roster.refresh()
+        if self._take_over() or changed or is_due or self._layouts < 0:
             self._lay_out()
         numbers = self._sample()
         for member in self._members:
             if member.facts:
                 member.facts = facts(member.pid)
-        values = self._table.values(numbers)
-        return Answer(self._table, values, len(self._unreadable), time.perf_counter() - begin, self._reads)
+        table = self._with_totals(numbers)
+        values = table.values(numbers)
+        return Answer(table, values, len(self._unreadable), time.perf_counter() - begin, self._reads)
+
+    def _take_over(self) -> bool:
+        """Processes that have ended: what they have counted goes on counting. Whether these are others than before."""
+        gone, self._roster.gone = self._roster.gone, []
+        if gone:
+            ended.adopt()
+        before = list(self._ended)
+        known = {id(each.vm): each for each in self._known.values()}
+        for vm in gone:
+            each = known.get(id(vm))
+            if each is None:
+                vm.close()
+                continue
+            each.ended, each.planned = True, None
+            self._ended.append(each)
+        left: dict[str, int] = {}
+        waiting: list[Known] = []
+        for each in reversed(self._ended):
+            left[each.user] = left.get(each.user, ended.MOST_WAITING) - 1
+            if each.noted or left[each.user] < 0 or not ended.is_there(each.vm):
+                each.vm.close()
+            else:
+                waiting.insert(0, each)
+        self._ended = waiting
+        return before != waiting
+
+    def _with_totals(self, numbers: list[int]) -> Table:
+        """The table of these numbers, to which those of the totals are added. A process that is in both counts once."""
+        kept = self._keepers.read(known.key for known in self._shown if known.key) if self._keeps else {}
+        for known in self._shown:
+            known.noted = known.key in kept and known.note in kept[known.key].notes
+        if any(known.noted for known in self._shown):
+            self._leave_out_noted(numbers)
+        rows = {known.key: self._row(known.vm.pid or 0, known) for known in reversed(self._shown)}
+        members = []
+        for key, found in kept.items():
+            if key in rows and found.numbers:
+                members.append(Member(self._plan_of_totals(found), rows[key], 0, found.created / 1000))
+                numbers += [number for number, _, _ in found.numbers.values()]
+        parts = [*self._members, *members]
+        plans = [member.plan for member in members]
+        if self._table is None or self._laid_out != plans:
+            self._laid_out = plans
+            reserved = self.options.rules is None or self.options.rules.standard
+            self._table = Table(parts, reserved=reserved)
+        return self._table
+
+    def _leave_out_noted(self, numbers: list[int]) -> None:
+        """Takes the processes that are in the totals out of the members, and their numbers from these."""
+        shown, members, left, start = [], [], [], 0
+        for known, member in zip(self._shown, self._members, strict=True):
+            end = start + member.plan.width
+            if not known.noted:
+                shown.append(known)
+                members.append(member)
+                left += numbers[start:end]
+            start = end
+        numbers[:] = left
+        self._shown, self._members, self._table, self._layouts = shown, members, None, -1
+
+    def _plan_of_totals(self, found: Totals) -> Plan:
+        names = tuple(found.numbers)
+        codes = tuple((units, variability) for _, units, variability in found.numbers.values())
+        plan = self._totals_plans.get((names, codes))
+        if plan is None:
+            if len(self._totals_plans) > _PLANS:
+                self._totals_plans.clear()
+            rules, limit = self.options.rules, self.options.limit
+            plan = Plan(list(names), list(codes), ended.VALUES, limit, rules=rules, ended=True)
+            self._totals_plans[names, codes] = plan
+        return plan
 
     def _sample(self) -> list[int]:
         """The numbers of all members. Members are laid out anew until all of them can be read."""
@@ -177,8 +274,8 @@ class Host:
     def _changed(self) -> list[VM]:
         """The VMs that have other counters than they were laid out for."""
         found = []
-        for member in self._members:
-            vm = self._known[member.pid].vm
+        for known, member in zip(self._shown, self._members, strict=True):
+            vm = known.vm
             try:
                 if len(vm.reader.structure().names) != member.plan.width:
                     found.append(vm)
@@ -190,6 +287,7 @@ class Host:
         """These cannot be read now, and are tried again after a while."""
         due = time.monotonic() + _PAUSE
         self._unreadable.update(dict.fromkeys(vms, due))
+        self._ended = [known for known in self._ended if known.vm not in self._unreadable]
 
     def _lay_out(self) -> None:
         """Finds out what each VM exports, and in which row."""
@@ -198,24 +296,26 @@ class Host:
         self._unreadable = {vm: due for vm, due in self._unreadable.items() if vm in there and now < due}
         self._recognise([vm for vm in vms if vm not in self._unreadable])
         found = []
-        for pid, known in self._known.items():
-            if not self._is_wanted(pid, known):
+        for known in [*self._known.values(), *self._ended]:
+            pid = known.vm.pid or 0
+            if known.noted or not self._is_wanted(pid, known):
                 continue
             try:
                 plan, lacking = self._plan(known)
             except VMScopeError:
                 self._leave_out([known.vm])
                 continue
-            member = Member(plan, self._row(pid, known), pid, known.created)
+            member = Member(plan, self._row(pid, known), 0 if known.ended else pid, known.created)
             if any(column >= plan.width for column in plan.columns):
                 member.facts = lacking
             found.append((known, member))
         trusted = ("root", user_name(os.geteuid())) if sys.platform != "win32" else ()
         found.sort(key=lambda pair: (pair[0].user not in trusted, pair[1].row, id(pair[1].plan), pair[1].pid))
         self._members = [member for _, member in found]
-        self._sampler = Sampler([known.vm for known, _ in found])
+        self._shown = [known for known, _ in found]
+        self._sampler = Sampler([known.vm for known in self._shown])
         self._layouts = self._sampler.layouts
-        self._table = Table(self._members, reserved=self.options.rules is None or self.options.rules.standard)
+        self._table = None
         if len(self._plans) > _PLANS:
             self._plans.clear()
 
@@ -297,14 +397,15 @@ class Host:
             return known.planned[1:]
         codes = [(row[3], row[4]) for row in structure.rows if row[2] == ord("J")]
         values = standard.texts(known.vm.values())
-        found: list[int] = [] if known.kind == "CPython" else facts(known.vm.pid or 0)
+        found: list[int] = [] if known.kind == "CPython" or known.ended else facts(known.vm.pid or 0)
         lacking = frozenset(name for name, number in zip(FACTS, found, strict=False) if number < 0)
-        key = (tuple(names), tuple(codes), tuple(values.items()), lacking)
+        key = (tuple(names), tuple(codes), tuple(values.items()), lacking, known.ended)
         plan, first = self._plans.get(key, (None, structure))
         structure.share(first)
         if plan is None:
-            plan = Plan(names, codes, values, self.options.limit, lacking, self.options.rules)
-            plan.points.append(Point(standard.VMS, (("kind", known.kind),), [], constant=1))
+            plan = Plan(names, codes, values, self.options.limit, lacking, self.options.rules, ended=known.ended)
+            if not known.ended:
+                plan.points.append(Point(standard.VMS, (("kind", known.kind),), [], constant=1))
             self._plans[key] = plan, structure
         known.planned = len(names), plan, found
         return plan, found

@@ -10,6 +10,7 @@ from vmscope.export.model import COUNTER, GAUGE, HISTOGRAM, MAX, MODES, SUM, Fam
 from vmscope.export.names import Entry, Labels, legacy, with_unit
 from vmscope.export.standard import JAVA, PYTHON, TICKS
 from vmscope.reader.machine import CPYTHON, HOTSPOT, kind_of
+from vmscope.wire import totals
 from vmscope.wire.codes import Units, Variability
 
 TYPE_CHECKING = False
@@ -41,13 +42,14 @@ class Plan:
     numbers of the region in its structure's order, then, from `width` on, FACTS.
 
     `bits` are the places of doubles, `modes` those that are not simply added. `dropped`: series beyond the limit.
+    `ended`: of a process that has, only what outlives it.
     """
 
     __slots__ = ("bits", "columns", "dropped", "modes", "points", "ticks", "width")
 
     def __init__(
         self, names: list[str], codes: list[tuple[int, int]], values: dict[str, int | str], limit: int,
-        lacking: frozenset[str] = frozenset(), rules: Rules | None = None,
+        lacking: frozenset[str] = frozenset(), rules: Rules | None = None, *, ended: bool = False,
     ) -> None:  # fmt: skip
         self.width = len(names)
         kind = kind_of(values)
@@ -56,16 +58,18 @@ class Plan:
         self.bits: list[int] = []
         self.modes: dict[int, str] = {}
         self.dropped = 0
-        known = {name: column for column, name in enumerate(names)}
-        if kind != CPYTHON:
+        left = totals.kept(names, [code for _, code in codes]) if ended else [True] * len(names)
+        known = {name: column for column, name in enumerate(names) if left[column]}
+        if kind != CPYTHON and not ended:
             known |= {name: self.width + at for at, name in enumerate(FACTS) if name not in lacking}
         vms = {CPYTHON: PYTHON, HOTSPOT: JAVA}.get(kind, "")
         if vms:
-            self._info(vms, values)
+            if not ended:
+                self._info(vms, values)
             if rules is None or rules.standard:
                 self._standard(vms, values, known)
         chosen = rules if rules is not None and rules.rules else None
-        self._own(names, codes, vms, limit, chosen)
+        self._own(known, codes, vms, limit, chosen)
         self._compact()
 
     # -- the VM's
@@ -106,10 +110,14 @@ class Plan:
 
     # -- the program's own
 
-    def _own(self, names: list[str], codes: list[tuple[int, int]], vms: str, limit: int, rules: Rules | None) -> None:
+    def _own(
+        self, known: dict[str, int], codes: list[tuple[int, int]], vms: str, limit: int, rules: Rules | None
+    ) -> None:
         """The program's own counters; with rules those of all that the rules choose."""
         series = []
-        for column, name in enumerate(names):
+        for name, column in known.items():
+            if column >= self.width:
+                continue
             theirs = name.startswith(standard.RESERVED) or (vms == PYTHON and name in standard.KNOWN)
             if rules is not None or not theirs:
                 series.append(Series(column, name, *codes[column]))

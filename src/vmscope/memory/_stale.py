@@ -4,20 +4,26 @@ HotSpot's rule, for HotSpot's files and ours alike. A name that is no process id
 unlinked. A file goes if its process is gone and nobody holds its lock. A lock says that a VM lives which this
 process may be unable to see, as one of another pid namespace that shares the directory; so a lock outweighs a
 dead pid. A live pid outweighs a missing lock: VMs of the JDK 8 era take none.
+
+What a process of a named service has counted is added to the service's totals before (`keeper.py`).
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
 from vmscope import native
+from vmscope.errors import VMScopeError
 from vmscope.memory._directory import Directory
 
 TEMPORARY = ".vmscope-"  # then the pid, "-", and what nobody can guess: a file that is to become that pid's region
 _MOST_NAMES = 16384  # of /tmp are looked at: whoever may make files there must not hold up a start
 _LARGEST_PID = 2**31 - 1  # of pid_t; a number beyond is nobody's, and must not wrap round to somebody's
 _ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT  # it stays for whoever waits for it
+_HEAD = 1 << 20  # bytes of a region that has to name its service early
+_SERVICE = b"vmscope.service\0"  # the name of an entry, before its text
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: a fifo must not hold us up
 
@@ -95,10 +101,31 @@ def _clean_one(directory: Directory, name: str, own_pid: int) -> bool:
         named = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
         if not os.path.samestat(named, opened):
             return False
+        if not _adopt(directory, fd, pid):
+            return False
         if pid != own_pid and pid <= _LARGEST_PID:
             _clean_socket(directory, pid)  # first: a start that is killed here leaves the region to the next one
         os.unlink(name, dir_fd=directory_fd)
         return True
+
+
+def _adopt(directory: Directory, fd: int, pid: int) -> bool:
+    """What a process of a service has counted goes to the service's totals. False where that can be done later only."""
+    head = os.pread(fd, _HEAD, 0)
+    place = head.find(_SERVICE)
+    if place < 0 or not head[place + len(_SERVICE) : place + len(_SERVICE) + 1].strip(b"\0"):
+        return True  # its service has no name of its own
+    from vmscope.memory import keeper
+
+    try:
+        keeper.adopt(directory, fd, pid)
+    except keeper.Busy:
+        return False
+    except VMScopeError:
+        return True
+    except OSError as error:
+        return error.errno not in (errno.ENOSPC, errno.EDQUOT)
+    return True
 
 
 def _clean_socket(directory: Directory, pid: int) -> None:

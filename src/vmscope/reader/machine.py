@@ -26,6 +26,7 @@ _IDENTITY = (
     *("java.property.java.vm.name", "java.property.java.vm.version", "sun.rt.javaCommand", "java.rt.vmArgs"),
     *("java.rt.vmFlags", "sun.rt.jvmVersion", "java.cls.loadedClasses", "python.commandLine"),
     *("vmscope.implementation", "vmscope.implementation.reason", "vmscope.problem"),
+    "vmscope.service",
 )
 _LOOKED_AT = (*_IDENTITY, *WITNESSES)
 
@@ -229,6 +230,11 @@ class VM:
     def problem(self) -> str:
         """What does not work in a Python process and ended nothing, the last thing of it; "" where all does."""
         return self._text("vmscope.problem")
+
+    @property
+    def service(self) -> str:
+        """Of a Python process: the name by which its service keeps totals; "" where it has none."""
+        return self._text("vmscope.service")
 
     @property
     def command_line(self) -> str:

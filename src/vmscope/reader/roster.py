@@ -16,17 +16,24 @@ from vmscope.reader.process import exists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vmscope.reader.ownership import Owner
 
 EVERY = 5.0  # seconds after which VMs are looked for though no directory has changed: those of new containers
 
 
 class Roster:
-    """`vms` by pid, and `changes`, which counts how often that is another set. Close it after use."""
+    """`vms` by pid, and `changes`, which counts how often that is another set. Close it after use.
+
+    What `holds` says so of is not closed when it leaves the set, but put into `gone`, for who takes it out there.
+    """
 
     def __init__(self, tmp: str = TMP) -> None:
         self.vms: dict[int, VM] = {}
         self.changes = 0
+        self.gone: list[VM] = []
+        self.holds: Callable[[VM], bool] = lambda vm: False
         self._tmp = tmp
         self._exits = _ExitWatch()
         self._times: dict[str, int] = {}
@@ -49,11 +56,15 @@ class Roster:
         """Forgets a VM: it has ended, or cannot be read."""
         vm = self.vms.pop(pid, None)
         if vm is not None:
-            vm.close()
+            if self.holds(vm):
+                self.gone.append(vm)
+            else:
+                vm.close()
             self._exits.forget(pid)
             self.changes += 1
 
     def close(self) -> None:
+        self.holds = lambda vm: False
         for pid in list(self.vms):
             self.remove(pid)
 

@@ -26,6 +26,7 @@
 #define RETRY                                                                                                          \
     100000000 /* ns until a file is tried again that is locked still, as while somebody reads the dead one's maps */
 #define MOST_TRIES 50
+#define HEAD ((size_t)1 << 20) /* bytes of a region that has to name its service early */
 
 struct Child {
     pid_t pid; /* 0: a free place */
@@ -89,6 +90,23 @@ open_regions(const char *path)
     return folder;
 }
 
+/* Whether what it has counted goes to a service's totals first: whoever adds it removes it (memory/_stale.py). */
+static int
+is_of_service(int fd, size_t size)
+{
+    static const char name[] = "vmscope.service"; /* an entry's name, and behind its NUL the text */
+    size = size < HEAD ? size : HEAD;
+    char *head = malloc(size + 1);
+    if (head == NULL) {
+        return 1; /* it stays */
+    }
+    ssize_t length = pread(fd, head, size, 0);
+    char *found = length <= 0 ? NULL : memmem(head, (size_t)length, name, sizeof name);
+    int named = found != NULL && found + sizeof name < head + length && found[sizeof name] != '\0';
+    free(head);
+    return named;
+}
+
 /* The rule of memory/_stale.py for one file. False where it is locked. */
 static int
 remove_region(int folder, pid_t pid)
@@ -104,7 +122,7 @@ remove_region(int folder, pid_t pid)
     if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink == 1 && found.st_uid == geteuid()) {
         locked = flock(fd, LOCK_EX | LOCK_NB) < 0;
         /* Looked at again under the lock: a new process of this pid may have made a file of its own meanwhile. */
-        if (!locked && is_over(pid) && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (!locked && is_over(pid) && !is_of_service(fd, (size_t)found.st_size) && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
             named.st_dev == found.st_dev && named.st_ino == found.st_ino) {
             (void)unlinkat(folder, name, 0);
         }

@@ -137,6 +137,19 @@ class Mirror(Thread):
         self._published = max(used, _PROLOGUE)
         self._lost = self._told = False
 
+    def write_file(self) -> None:
+        """Brings the file up to date, where that is still that file."""
+        if self._path is None or self._direct:
+            return
+        self._refresh()
+        fd = os.open(self._path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            found = os.fstat(fd)
+            if (found.st_dev, found.st_ino) == self._identity and found.st_size >= self.used:
+                _write_range(fd, self.image[: self.used], 0)
+        finally:
+            os.close(fd)
+
     def unlink_file(self) -> None:
         """Takes the name of the file away, where it still is that file."""
         if self._path is not None:

@@ -13,6 +13,7 @@
 #include "region/mirror.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -47,6 +48,7 @@ static pid_t owner;                                   /* not a child that nobody
 static char file_path[PATH_MAX], save_path[PATH_MAX]; /* "": none */
 static dev_t file_device;
 static ino_t file_inode;
+static int file_stays; /* what was counted goes to a service's totals: whoever adds it removes the file */
 
 static int for_agents;       /* native agents are there: their crashes are told, with or without a region */
 static _Atomic pid_t worker; /* the thread that is at it */
@@ -70,9 +72,28 @@ save_image(Mirror *mirror)
 }
 
 static void
-unlink_file(Mirror *Py_UNUSED(mirror))
+write_file(Mirror *mirror)
 {
     struct stat status;
+    int fd = open(file_path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    if (!mirror->direct && fstat(fd, &status) == 0 && status.st_dev == file_device && status.st_ino == file_inode &&
+        (size_t)status.st_size >= mirror->used) {
+        (void)vmscope_write_range(fd, mirror->image, 0, mirror->used);
+    }
+    (void)close(fd);
+}
+
+static void
+end_file(Mirror *mirror)
+{
+    struct stat status;
+    if (file_stays) {
+        write_file(mirror);
+        return;
+    }
     if (file_path[0] != '\0' && lstat(file_path, &status) == 0 && status.st_dev == file_device &&
         status.st_ino == file_inode) {
         (void)unlink(file_path);
@@ -88,7 +109,7 @@ unlink_socket(Mirror *Py_UNUSED(mirror))
 static void
 finish_region(Mirror *mirror)
 {
-    static void (*const steps[])(Mirror *) = {refresh_image, save_image, unlink_file, unlink_socket};
+    static void (*const steps[])(Mirror *) = {refresh_image, save_image, end_file, unlink_socket};
     for (volatile size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (sigsetjmp(next_step, 0) == 0) { /* in a damaged heap a step may fault itself: then the next one */
             steps[i](mirror);
@@ -290,8 +311,9 @@ arm(PyObject *module, PyObject *args)
     PyObject *object;
     const char *save;
     Py_ssize_t length;
+    int stays = 0;
     NativeState *state = vmscope_state(module);
-    if (!PyArg_ParseTuple(args, "O!y#:arm", state->mirror, &object, &save, &length)) {
+    if (!PyArg_ParseTuple(args, "O!y#|p:arm", state->mirror, &object, &save, &length, &stays)) {
         return NULL;
     }
     Mirror *mirror = (Mirror *)object;
@@ -303,6 +325,7 @@ arm(PyObject *module, PyObject *args)
     forget();
     strcpy(save_path, save);
     strcpy(file_path, path);
+    file_stays = stays;
     file_device = mirror->device;
     file_inode = mirror->inode;
     owner = getpid();
@@ -337,7 +360,9 @@ end_region(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssi
 
 static PyMethodDef fatal_functions[] = {
     {"arm", arm, METH_VARARGS,
-     "arm(mirror, save): from now on a fatal signal saves the image to `save` (b\"\": nowhere) and unlinks the file."},
+     "arm(mirror, save, stays=False): from now on a fatal signal saves the image to `save` (b\"\": nowhere) and "
+     "unlinks "
+     "the file,\nor brings it up to date where it stays."},
     {"disarm", disarm, METH_NOARGS, "Puts back the handlers that were there before, where ours still stand."},
     {"end_region", (PyCFunction)(void (*)(void))end_region, METH_FASTCALL,
      "end_region(*ignored): does now what a fatal signal would do. True where there was something to do."},

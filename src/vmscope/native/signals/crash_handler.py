@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["arm", "disarm", "end_region", "is_armed"]
 
-_armed: tuple[Mirror, bytes, int] | None = None  # with where to save, and the process
+_armed: tuple[Mirror, bytes, int, bool] | None = None  # with where to save, the process, and whether the file stays
 unlink_socket: Callable[[], None] | None = None  # the listener's
 
 
-def arm(mirror: Mirror, save: bytes, /) -> None:
-    """`end_region` will save the image to `save` (b"": nowhere) and unlink the file. A fatal signal will not."""
+def arm(mirror: Mirror, save: bytes, stays: bool = False, /) -> None:
+    """`end_region` will save the image to `save` (b"": nowhere) and unlink the file, or bring it up to date where it
+    stays. A fatal signal will not."""
     global _armed
-    _armed = mirror, save, os.getpid()
+    _armed = mirror, save, os.getpid(), stays
 
 
 def disarm() -> None:
@@ -38,12 +39,13 @@ def end_region(*_: object) -> bool:
     if armed is None or armed[2] != os.getpid():
         return False
     mirror, path = armed[:2]
+    end_file = mirror.write_file if armed[3] else mirror.unlink_file
 
     def save() -> None:
         if path:
             mirror.save(path)
 
-    steps: tuple[Callable[[], None] | None, ...] = (save, mirror.unlink_file, unlink_socket)
+    steps: tuple[Callable[[], None] | None, ...] = (save, end_file, unlink_socket)
     for step in steps:
         try:
             if step is not None:
