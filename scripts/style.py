@@ -1,7 +1,7 @@
-"""Checks the prose of README.md and docs/: the words of style_words.toml, long sentences, units in tables.
+"""Checks the prose of README.md, docs/ and docstrings: the words of style_words.toml, long sentences, units in tables.
 
     python scripts/style.py              exit status 1, with file, line and what to write instead, for each finding
-    python scripts/style.py PAGE ...     checks these pages alone
+    python scripts/style.py FILE ...     checks these pages and modules alone
 
 Code, in blocks or within a line, is not prose. The generated parts of pages, between `<!-- begin generated -->` and
 `<!-- end generated -->`, come from tables in the code and are not checked here.
@@ -9,6 +9,7 @@ Code, in blocks or within a line, is not prose. The generated parts of pages, be
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import tomllib
@@ -22,6 +23,7 @@ WORDS = {re.compile(rf"\b({pattern})\b", re.IGNORECASE): advice for pattern, adv
 NOT_PROSE = re.compile(
     r"^```.*?^```|^~~~.*?^~~~|<!-- begin generated -->.*?<!-- end generated -->|<!--.*?-->", re.MULTILINE | re.DOTALL
 )
+LITERAL = re.compile(r"^ {4}.*$|>>> .*$", re.MULTILINE)  # in a docstring: lists and examples
 CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 LINK = re.compile(r"\[([^\]]*)\](\([^)]*\)|\{[^}]*\})")
 BREAK = re.compile(r"^\s*$|^\s*([*-]|\d+\.)\s|^\s*[|#>:]", re.MULTILINE)  # a line that begins something new
@@ -55,7 +57,16 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, at) + 1, part
 
 
+def in_docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """The same of a module's docstrings."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node)):
+            for line, message in found(LITERAL.sub("", text)):
+                yield node.body[0].lineno + line - 1, message
+
+
 def pages() -> Iterator[Path]:
+    yield from sorted((ROOT / "src").rglob("*.py"))
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))):
         if "_build" not in path.parts and str(path.relative_to(ROOT)) not in RULES["skip"]:
             yield path
@@ -64,7 +75,8 @@ def pages() -> Iterator[Path]:
 def main(arguments: list[str]) -> int:
     status = 0
     for path in [Path(argument).resolve() for argument in arguments] or pages():
-        for line, message in sorted(found(path.read_text(encoding="utf-8"))):
+        check = in_docstrings if path.suffix == ".py" else found
+        for line, message in sorted(check(path.read_text(encoding="utf-8"))):
             print(f"{path.relative_to(ROOT)}:{line}: {message}")
             status = 1
     return status

@@ -3,7 +3,7 @@
 Only where VMSCOPE_TOOL_OPTIONS names agents is there more: they are loaded here and now, before the program.
 
 A process that ends, or becomes another program, before the call comes has paid a millisecond; one that lives on
-imports the runtime on a thread that nobody waits for.
+imports the runtime on a thread that nothing waits for.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _load_agents() -> None:
 
 
 def _is_own_command() -> bool:
-    """Whether this is vmscope's command line: a tool is no VM, and `run` loads its agents itself."""
+    """Whether this is vmscope's command line: a tool is not a VM, and `run` loads its agents itself."""
     words = iter(sys.orig_argv[1:])
     for word in words:
         if not word.startswith("-") or word == "-":
@@ -62,7 +62,7 @@ def _publish() -> None:
 
 
 def leave() -> None:
-    """For vmscope's own commands: a tool is no VM, and `run` starts one with options of its own."""
+    """For vmscope's own commands: a tool is not a VM, and `run` starts one with options of its own."""
     own_threads.cancel()
     runtime = sys.modules.get("vmscope.runtime")
     if runtime is not None and runtime.VM.autostarted:

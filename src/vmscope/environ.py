@@ -2,7 +2,7 @@
 
 A process that may do more than whoever started it takes nothing from there, as HotSpot takes no JAVA_TOOL_OPTIONS:
 a setuid or setgid program, one with file capabilities, whatever else the kernel calls secure (AT_SECURE), and each
-whose real and effective ids differ. Nor does one that was told to ignore the environment (`python -E`, `-I`).
+whose real and effective ids differ. Nor does one that has to ignore the environment (`python -E`, `-I`).
 
 No other module reads a variable that loads code, names a file or changes an option; `tests/unit/test_architecture.py`
 lists what is read elsewhere.

@@ -1,8 +1,8 @@
 """What vmscope says in the program's logs, and how often.
 
 A record is one line of printable text, whatever the names in it are: what a client or another process has written
-makes no second record of one. Of records of one kind there are the first ten, then one a minute, which says how many
-there were since the last one; so nothing that is done again and again from outside fills a log.
+makes no second record of one. Of one kind the first ten records are logged, then one a minute, which says how many
+there were since the last one. So nothing that others do again and again fills a log.
 
 Nothing is ever printed, not even by logging's last resort. `shown` says that this is `vmscope run`, whose terminal
 belongs to who named the agents: there what agents and commands do wrong is shown, unless logging has been configured.
@@ -33,7 +33,7 @@ shown = False
 
 
 class Repeats:
-    """Which of many equal things are told."""
+    """Which of many equal records are logged."""
 
     __slots__ = ("_kinds",)
 
@@ -42,7 +42,7 @@ class Repeats:
         self._kinds: dict[tuple[str, ...], list[float]] = {}
 
     def admit(self, *kind: str) -> int | None:
-        """None: this one is not told. Else how many of its kind were not told since the last one that was.
+        """None: do not log this one. Else the number of its kind that were not logged since the last one that was.
 
         Two threads at once may make a number wrong by one; that is not worth a lock, which a signal's handler or a
         fork could find taken.
@@ -67,7 +67,7 @@ class Repeats:
         return suppressed
 
     def suppressed(self) -> int:
-        """How many wait for the next record of their kind to tell of them."""
+        """The number that the next record of their kind reports."""
         return int(sum(state[2] for state in [*self._kinds.values()]))
 
 
@@ -83,7 +83,7 @@ def say(
     each: bool = False,
     depth: int = 1,
 ) -> None:
-    """Logs a record where the program has loaded logging; where it has not, nobody could have asked to see it.
+    """Logs a record where the program has loaded logging; where it has not, it cannot have asked to see it.
 
     `error` is what was raised. Records that say the same are of one kind, whatever was raised; with `each` all are
     logged. The record names the place of the call; with a `depth` of 2, of the call of the function that calls this.

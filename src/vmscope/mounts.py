@@ -1,8 +1,8 @@
-"""What is mounted where other users may have mounted it, looked at so that nobody can hold us up.
+"""What is mounted where other users may have mounted it, looked at so that no other user can hold vmscope up.
 
 Every user may mount a FUSE file system under a name of theirs, as in /tmp, and need not answer: whoever opens a file
 in it, or only asks for its size, waits for ever, and cannot even be killed. So a name is opened on the mount that its
-folder is on (`native.open_beneath`). Where another is mounted, a socket or a file is taken by somebody else. A folder
+folder is on (`native.open_beneath`). Where another is mounted, a socket or a file is taken by another user. A folder
 may be mounted there by root: what it is of is looked up in the table of mounts, which asks nothing of the file system.
 """
 

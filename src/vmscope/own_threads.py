@@ -105,7 +105,7 @@ def in_child(start: Callable[[], object]) -> None:
 
 
 def _exit() -> None:
-    """What follows is ours: no counter or tool is told of it, but for what agents run (ProgramsCode)."""
+    """What follows is vmscope's: no counter or tool sees it, except what agents run (ProgramsCode)."""
     global _exiting
     _exiting = _thread.get_ident()
     native.leave_programs_code()
@@ -149,8 +149,8 @@ class _Finder:
 
 
 class ProgramsCode:
-    """A context, around code that is not ours on a thread of ours, or at the end of the process: it finds modules as
-    the program does, and the program's tools are told of it."""
+    """A context, around the program's code on a thread of vmscope's, or at the end of the process: it finds modules as
+    the program does, and the program's tools see it."""
 
     __slots__ = ("_exits", "_was_ours")
 
@@ -175,7 +175,7 @@ class ProgramsCode:
 
 
 def without_collection(callback: Callable[[], object]) -> object:
-    """Calls it, on a thread of ours, with no garbage collection but those that it asks for itself; what it returns.
+    """Calls it, on a thread of vmscope's, with no garbage collection but its own; what it returns.
 
     One would run the program's destructors on a thread that the program does not know, and in a call of `call` where
     a descriptor has another meaning. CPython has no switch for one thread: the first threshold is out of reach

@@ -74,7 +74,7 @@ class VirtualMachine:
         caller loads them (`load_agents`).
 
         Raises OptionError for a bad option (InstrumentError for a bad instrument), CounterExistsError where the
-        program has a counter of a standard one's name. Where no region can be made the counters work all the same,
+        program has a counter of a standard one's name. Where no region can be made the counters still work,
         and `status().reason` says why.
         """
         if not self.running or not self._whole:
@@ -177,7 +177,7 @@ class VirtualMachine:
                 self._standard.set_problem(text)
 
     def _load_agents(self, early: bool, shown: bool = False) -> None:
-        """Nobody who names no agent pays for `tool`; nobody holds the lock while an agent's code runs."""
+        """A program without agents does not import `tool`; the lock is free while an agent's code runs."""
         named = self.flags.agents[self._inherited :]
         self._inherited = self.flags.inherited
         if named:
@@ -266,7 +266,7 @@ class VirtualMachine:
             self._refuse(error)
 
     def _note_limit(self, limit: str) -> None:
-        """Somebody was denied because threads differ in their rights: for `vmscope ps`. `status()` looks by itself."""
+        """A client was denied because threads differ in their rights: for `vmscope ps`. `status()` looks by itself."""
         if self._standard is not None and not self.problems:
             self._standard.set_problem(limit)
 
@@ -396,7 +396,7 @@ class VirtualMachine:
     # -- the end
 
     def exit(self) -> None:
-        """The end of the process: its agents are told, then the region goes."""
+        """The end of the process: its agents get VMDeath, then the region goes."""
         try:
             # A command may be importing it at this moment, and then it is half there.
             getattr(sys.modules.get("vmscope.tool.host"), "end", int)()
@@ -621,7 +621,7 @@ class VirtualMachine:
         return Status(self)
 
     def _log(self, level: str, message: str, *arguments: object) -> None:
-        """Logs where the program may have asked to see it; nobody else pays for it."""
+        """Logs where the program may have asked to see it; other programs pay nothing for it."""
         if "logging" in sys.modules and not self._silent and not self.autostarted:
             try:
                 from vmscope import log
@@ -650,7 +650,7 @@ def _serve(call: native.Call) -> Iterator[None]:
 
 
 def _answer(call: native.Call) -> Generator[None, None, None]:
-    """Nobody whom no client asks pays for the commands."""
+    """The commands are imported with the first request."""
     from vmscope.commands import operations
 
     yield from operations.serve(call)

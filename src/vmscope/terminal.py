@@ -110,7 +110,7 @@ def _columns(char: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """At most so many columns of printable text, an ellipsis for what is missing."""
+    """At most this many columns of printable text, an ellipsis for what is missing."""
     if columns(text) <= width:
         return text
     left, end = width - 1, 0
@@ -134,13 +134,13 @@ def fold(text: str, *, indent: int = 0) -> str:
 
 
 class OutputError(OSError):
-    """Standard output cannot be written: it is closed, nobody reads it any more, or the disk is full."""
+    """Standard output cannot be written: it is closed, its reader has gone, or the disk is full."""
 
 
 class Stream:
     """Standard output or standard error, whatever stands there now.
 
-    What cannot be written to standard output raises OutputError; of standard error there is nobody to tell. `taken`:
+    What cannot be written to standard output raises OutputError; a failure of standard error cannot be shown. `taken`:
     some of it has been written, and so a reader that has gone had what he wanted.
     """
 
@@ -237,8 +237,8 @@ _first = identity(_STDERR)  # what it was when vmscope came
 def standard_error() -> int:
     """A descriptor of one's own for standard error. OSError where that is closed.
 
-    A program may have closed it, as daemons do, and its number be another file's now, which is none of ours. What is
-    put in its place on purpose is inherited by children; what Python opens at a number that is free is not.
+    A program may have closed it, as daemons do, and its number be another file's now, which vmscope must leave alone.
+    What is put in its place on purpose is inherited by children; what Python opens at a number that is free is not.
     """
     import stat
     from fcntl import F_DUPFD_CLOEXEC, fcntl

@@ -22,7 +22,7 @@ _forwarding_signal = 0  # a signal whose handler calls _end; 0: there is none
 
 
 def take_signals(end: Callable[[], object]) -> None:
-    """SIGTERM and SIGHUP, where nobody handles or ignores them, end the region and then the process.
+    """SIGTERM and SIGHUP, where the program neither handles nor ignores them, end the region and then the process.
 
     `end` ends the VM with its agents, for which Python code has to run: see `forwarding_signal`.
     """
@@ -84,7 +84,7 @@ def watch_calls(returned: Callable[[], object], end: Callable[..., object] = nat
 
 
 def leave() -> None:
-    """Puts back what stood there before, where nobody else has put something in its place."""
+    """Puts back what stood there before, where no other code has put something in its place."""
     global _end
     if _end is not None:
         native.leave_end_signals()

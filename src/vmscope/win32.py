@@ -187,7 +187,7 @@ def file_attributes(path: str) -> int:
 
 
 def insecurity(directory: str) -> str:
-    """Why somebody could lead its user astray: what it is instead of a directory; "": nothing."""
+    """Why another user could lead its user astray: what it is instead of a directory; "": nothing."""
     attributes = file_attributes(directory)
     if attributes & FILE_ATTRIBUTE_REPARSE_POINT:
         return "a link"
@@ -301,7 +301,7 @@ def open_mapping(name: str) -> int:
 
 
 class _Unmap:
-    """Ends a view when nobody refers to it any more."""
+    """Ends a view when nothing refers to it any more."""
 
     def __init__(self, address: int) -> None:
         self._address = address
@@ -311,7 +311,7 @@ class _Unmap:
 
 
 def view(mapping: int, size: int, *, writable: bool) -> memoryview:
-    """A mapping's first `size` bytes, which stay mapped as long as somebody has the view or a part of it."""
+    """A mapping's first `size` bytes, which stay mapped as long as the program has the view or a part of it."""
     address: int | None = _MapViewOfFile(mapping, _FILE_MAP_WRITE if writable else _FILE_MAP_READ, 0, 0, size)
     if address is None:
         raise _error()

@@ -54,6 +54,23 @@ def test_a_message_has_the_line_and_what_to_write() -> None:
     ]
 
 
+def test_docstrings_are_checked_and_their_lists_and_the_code_are_not() -> None:
+    source = '''"""Fine."""
+nobody = "nobody"  # nobody
+def function():
+    """First.
+
+    It is told to nobody.
+
+        nobody is told
+    """
+'''
+    assert [f"{line}: {message.partition(':')[0]}" for line, message in style.in_docstrings(source)] == [
+        "6: 'nobody'",
+        "6: 'told'",
+    ]
+
+
 def test_the_documentation_passes() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "style.py")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

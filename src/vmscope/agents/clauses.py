@@ -98,7 +98,7 @@ def lookup(frame: FrameType, name: str) -> object:
 
 
 def matches(exception: BaseException, kinds: object) -> bool:
-    """Where it cannot be told, a clause is taken to match."""
+    """A clause matches where this cannot be decided."""
     if isinstance(kinds, tuple):
         return any(matches(exception, kind) for kind in kinds)
     return kinds is UNKNOWN or (isinstance(kinds, type) and kinds in type(exception).__mro__)

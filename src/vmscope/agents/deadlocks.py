@@ -70,7 +70,7 @@ def joined(frame: FrameType | None) -> int | None:
 
 
 def find(env: Environment, waits: Mapping[Thread, Wait], after: int) -> list[list[Link]]:
-    """Each cycle whose threads have waited for so many nanoseconds, and would wait for ever. Each is found once."""
+    """Each cycle whose threads have waited for this many nanoseconds, and would wait for ever. Each is found once."""
     late = time.perf_counter_ns() - after
     links: dict[Thread, Link] = {}
     for thread, wait in waits.items():
@@ -87,7 +87,7 @@ def find(env: Environment, waits: Mapping[Thread, Wait], after: int) -> list[lis
 
 
 def owner_of(env: Environment, thread: Thread, wait: Wait) -> Thread | None:
-    """For whom the thread still waits; None where nobody is known."""
+    """For whom the thread still waits; None where the owner is not known."""
     if isinstance(wait.what, Thread):
         return wait.what
     try:

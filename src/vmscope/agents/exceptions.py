@@ -13,8 +13,8 @@ and the sum of each without labels.
 
 Options: `match=PATTERN`, a function that throws or catches (`shop.*`; may be repeated; default: all); `type=NAME`, only
 exceptions of this class or one below it (may be repeated); `ignore=NAME`, none of these (default: StopIteration,
-StopAsyncIteration and GeneratorExit, which are no errors); `report=on`, a table on standard error at the end. While the
-program runs `jcmd PID Exceptions.print` shows it.
+StopAsyncIteration and GeneratorExit, which are not errors); `report=on`, a table on standard error at the end. While
+the program runs `jcmd PID Exceptions.print` shows it.
 """
 
 from __future__ import annotations

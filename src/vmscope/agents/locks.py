@@ -12,7 +12,7 @@ It has to be there before the program makes its locks, so it is loaded when the 
     locks.deadlocks, locks.deadlock                         how many were found; the last one, in words
 
 Options: `dump=PATH`, a file that deadlocks are appended to (default: `-`, standard error); `after=1s`, how long the
-threads of a deadlock have to have waited; `most=20`, so many places have counters of their own, the others one;
+threads of a deadlock have to have waited; `most=20`, this many places have counters of their own, the others one;
 `owners=off`: nothing on what took a lock, which is cheaper; `report=on`, a table on standard error at
 the end.
 """
@@ -62,7 +62,7 @@ NANOSECONDS = 1e9  # in a second
 
 
 class Places:
-    """So many texts as they are; those that come later are all the same one."""
+    """This many texts as they are; all later ones share one more."""
 
     def __init__(self, most: int) -> None:
         self._most = most

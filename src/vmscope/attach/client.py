@@ -273,7 +273,7 @@ def connect(pid: int, *, timeout: float = HANDSHAKE, silence: float | None = SIL
 
 
 def open_socket(target: Target) -> _socket.socket | None:
-    """A connection to the target's socket; None where nobody listens.
+    """A connection to the target's socket; None where no process listens.
 
     Raises InsecureSocket, AccessDenied, AttachTimeout, NoSuchProcess.
     """
@@ -319,7 +319,7 @@ def open_socket(target: Target) -> _socket.socket | None:
 
 
 def _connected(socket: _socket.socket, target: Target, path: str, fd: int) -> bool:
-    """Connects, and waits where too many clients do; False where nobody listens, as after a process was killed."""
+    """Connects, and waits where too many clients do; False where no process listens, as after it was killed."""
     socket.settimeout(HANDSHAKE)
     deadline = monotonic() + HANDSHAKE
     while True:

@@ -70,7 +70,7 @@ def python_version(pid: int) -> tuple[int, int] | None:
 def start_vmscope(target: Target, timeout: float = PATIENCE) -> str:
     """Starts vmscope in a Python process, and gives back the path of its region, "" where it has none.
 
-    Raises NotAttachable for what is no Python, is too old, forbids it, or cannot import vmscope; AccessDenied;
+    Raises NotAttachable for what is not a Python, or is too old, forbids it, or cannot import vmscope; AccessDenied;
     AttachTimeout when its main thread does not run Python code for so long; AttachError, NoSuchProcess.
     """
     pid = target.pid
@@ -215,7 +215,7 @@ def _is_roots(path: str) -> bool:
 
 
 def _refused(target: Target, name: str, text: str) -> AttachError | AccessDenied | NoSuchProcess:
-    """Why the interpreter cannot be told, in words for people."""
+    """Why the interpreter is not known, in words for people."""
     pid = target.pid
     if not target.alive:
         return NoSuchProcess(f"process {pid} ended while it was asked", pid=pid)

@@ -167,7 +167,7 @@ def _remove_stale(tmp: int) -> None:
 
 
 def _done(folder: int, name: str) -> bool:
-    """Whether nobody needs a folder of ours any more. OSError where a client waits."""
+    """Whether a folder of vmscope's is no longer needed. OSError where a client waits."""
     with open(os.open("waiting", _OLD, dir_fd=folder), "rb") as file:
         flock(file, LOCK_SH | LOCK_NB)
         here = file.read(64) == _namespace()

@@ -1,8 +1,8 @@
 """Whom to ask: what /proc says of a process, whether it takes part in attach, and what wakes its listener.
 
-A JVM opens its socket when it is first asked: the client leaves a file and sends SIGQUIT. That signal ends any process
-that does not catch it, so it goes to none but a JVM that does, as its entry in /proc shows, and by a descriptor of
-the process, so that a pid that is used again gets nothing.
+A JVM opens its socket when it is first asked: the client leaves a file and sends SIGQUIT. That signal ends a process
+that does not catch it. So only a JVM gets it that catches it, as its entry in /proc shows. It is sent by a descriptor
+of the process, so a pid that is used again gets nothing.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _asks_for_help(name: str, args: list[str]) -> bool:
 
 
 def _tell_of_twin() -> None:
-    """Who installed vmscope without its extension is told: pip shows nothing of a build."""
+    """Reports that vmscope was installed without its extension: pip shows nothing of a build."""
     from vmscope import native
 
     if native.TWIN_REASON not in ("", native.SWITCHED_OFF):
@@ -111,7 +111,7 @@ def _drop_output() -> None:
 
 
 def _failed(error: Exception) -> int:
-    """One line for what cannot be helped; for a mistake of ours, where it is."""
+    """One line for what cannot be helped; for a mistake of vmscope's, where it is."""
     terminal = _terminal()
     if isinstance(error, terminal.OutputError):
         if not (error.errno == EPIPE and terminal.OUT.taken):  # as of `| head`

@@ -25,7 +25,7 @@ class Symbols:
 
 
 class DecimalFormat:
-    """One pattern. Raises ValueError for text that is none."""
+    """One pattern. Raises ValueError for text that is not a pattern."""
 
     __slots__ = (
         "_affixes",
@@ -201,7 +201,7 @@ class DecimalFormat:
 def decimal_digits(value: float) -> tuple[str, int]:
     """Digits without zeros at either end and the place of the decimal point before them: 0.digits * 10^place.
 
-    The shortest that give the same double, but for integers from 2^53 to 2^63, where JDK 17 drops only
+    The shortest that give the same double, except integers from 2^53 to 2^63, where JDK 17 drops only
     the decimal digits that carry no information.
     """
     if float(1 << 53) <= value < float(1 << 63):

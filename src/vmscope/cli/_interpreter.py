@@ -71,7 +71,7 @@ def _is_x_option(word: str) -> bool:
 
 
 def _read(word: str, words: Iterator[str]) -> list[str]:
-    """The options that a word holds, as python reads it; empty: it is no word of python's."""
+    """The options that a word holds, as python reads it; empty: it is not a word of python's."""
     if word == _PYCS:
         return [word, _value(word, words)]
     found: list[str] = []
@@ -91,7 +91,7 @@ def _value(option: str, words: Iterator[str]) -> str:
 
 
 def _own_words(args: list[str], *, site: bool) -> list[str]:
-    """What an interpreter is told to run vmscope's command line, as this one was."""
+    """The arguments by which an interpreter runs vmscope's command line, as this one does."""
     if not site:  # without which the package is not found
         return ["-c", _WITHOUT_SITE.format(folder=os.path.dirname(os.path.dirname(os.path.dirname(__file__))))]
     arguments = ["run", *args]

@@ -67,7 +67,7 @@ def encode_text(text: str) -> bytes:
 
 
 def _bytes(char: str) -> int:
-    """How many bytes of a region a character was. U+FFFD was one that is no UTF-8; infinity comes from no region."""
+    """How many bytes of a region a character was. U+FFFD was one that is not UTF-8; infinity comes from no region."""
     return 1 if char in "\ufffd\u221e" else len(char.encode("utf-8", "surrogateescape"))
 
 

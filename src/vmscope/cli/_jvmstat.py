@@ -67,7 +67,7 @@ def _renamed(found: Mapping[str, int | str]) -> Mapping[str, int | str]:
 
 
 class MadeUp:
-    """A counter that is no entry: a field of the prologue."""
+    """A counter that is not an entry: a field of the prologue."""
 
     __slots__ = ("name", "supported", "units", "value", "variability")
 

@@ -25,7 +25,7 @@ class Column:
 
 
 class Screen:
-    """Where a table goes: `width` is None and `colour` False where that is no terminal."""
+    """Where a table goes: `width` is None and `colour` False where that is not a terminal."""
 
     __slots__ = ("colour", "terminal", "width")
 

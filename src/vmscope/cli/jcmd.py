@@ -1,6 +1,6 @@
 """`vmscope jcmd`: the JDK's jcmd, byte for byte, for scripts that parse it.
 
-What differs on purpose: the explanations in its help are our own, there are no stack traces, and a process that
+What differs on purpose: the explanations in its help are our own, there are not stack traces, and a process that
 would end by SIGQUIT does not get one.
 """
 

@@ -97,7 +97,7 @@ def parse(arguments: list[str]) -> tuple[frozenset[str], str | None]:
 
 
 def _scheme(host: str | None) -> str:
-    """How the VMs of a host are reached: local, file, rmi or what nobody knows. Raises VMIdentifierError."""
+    """How the VMs of a host are reached: local, file, rmi or unknown. Raises VMIdentifierError."""
     if host is None:
         return "local"
     from vmscope.cli.vmid import HostIdentifier
@@ -115,7 +115,7 @@ def listed(tmp: str = TMP) -> list[Candidate]:
 def _is_stale(candidate: Candidate, locks: FileLocks) -> bool:
     """Whether a JVM removes this file when it starts, so that jps never sees it.
 
-    So it is with files in this user's own directory whose process has ended and that nobody has locked.
+    So it is with files in this user's own directory whose process has ended and that no process has locked.
     """
     if candidate.container or _runs(candidate.pid) or candidate.user != _user():
         return False

@@ -1,8 +1,8 @@
 """`vmscope jstat`: the JDK's jstat, byte for byte, for scripts that parse it.
 
-What differs on purpose: the explanations in its help are our own, errors have no stack traces, other hosts are
-not asked, a target that ended without removing its region ends the loop, and `-t` works on VMs without a tick
-counter (JDK 25), as that JDK's own jstat does it.
+What differs on purpose: the explanations in its help are vmscope's own, errors have no stack traces, and other hosts
+are not asked. A target that ended without removing its region ends the loop. `-t` works on VMs without a tick counter
+(JDK 25), as that JDK's own jstat does it.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def __getattr__(name: str) -> str:
 def main(args: list[str]) -> "Callable[[], int]":
     """Starts the VM; what comes back runs the program, whose errors and exit status are its own.
 
-    What is ours, before the program and after it, no counter, agent or other tool is told of.
+    No counter, agent or other tool sees vmscope's code before the program and after it.
     """
     native.leave_programs_code()
     try:
@@ -191,7 +191,7 @@ def _make_main() -> "ModuleType":
 
 
 def _tell_unsaved() -> None:
-    """Who asked for a save is told that there is none; the exit status stays the program's."""
+    """Reports a save that was asked for and is not there; the exit status stays the program's."""
     if runtime.VM.unsaved:
         _show(f"vmscope: {runtime.VM.unsaved}\n")
 

@@ -3,7 +3,7 @@
     VM      [proto:][//]lvmid[@host][:port][/server]      or   file:/path
     host    [proto:][[//]host][:port][/server]
 
-Both are URIs (RFC 2396, with the additions that `java.net.URI` makes), read leniently: what is no URI is tried
+Both are URIs (RFC 2396, with the additions that `java.net.URI` makes), read leniently: what is not a URI is tried
 again with `//` before it. A VM is local when its scheme is `local`, or when it has neither scheme nor host.
 """
 
@@ -27,7 +27,7 @@ class URI:
     __slots__ = ("authority", "fragment", "host", "opaque", "path", "port", "query", "scheme", "user")
 
     def __init__(self, text: str) -> None:
-        """Raises VMIdentifierError for text that is no URI."""
+        """Raises VMIdentifierError for text that is not a URI."""
         self.scheme: str | None = None
         self.authority: str | None = None
         self.user: str | None = None

@@ -35,7 +35,7 @@ def load(name: str, options: str | None, kind: str = "") -> int:
     library. `kind` as `attach_one` has it.
 
     With -XX:-EnableDynamicAgentLoading nothing is loaded; where the flag was not given, the program's standard error
-    has a warning, as a JVM's has: somebody else has changed what this program does.
+    has a warning, as a JVM's has: another process has changed what this program does.
     """
     if not flags.in_force.on(_FLAG):
         raise CommandError(f"{name} was not loaded: this program was started with -XX:-{_FLAG}")

@@ -1,6 +1,6 @@
 """The grammar of a command's arguments, as HotSpot reads them.
 
-Blanks stand between them. An option is written `KEY` or `KEY=VALUE`; what is no option is the next argument, in
+Blanks stand between them. An option is written `KEY` or `KEY=VALUE`; what is not an option is the next argument, in
 the order of the command's table, and a `=VALUE` behind it is passed over. Key and value may stand in quotes of either
 kind, which hold blanks and the other kind, and in which a backslash keeps the quote behind it, and itself. An
 argument that is empty ends the list.
@@ -37,9 +37,10 @@ _TIMES = {
 class Argument:
     """One argument of a command.
 
-    `type` is one of STRING, FILE (in which `%p` is the pid, and `%%` a `%`), BOOLEAN, INT, JULONG (not below zero),
-    MEMORY SIZE (bytes; k, m, g), NANOTIME (ns, us, ms, s, m, h, d), STRING SET (with commas). `default` is written as
-    a user would; None for none. `option`: written `NAME` or `NAME=VALUE`; names with a dash in front are.
+    `type` is STRING, STRING SET (with commas), FILE, BOOLEAN, INT, JULONG (not below zero), MEMORY SIZE or NANOTIME. In
+    a FILE `%p` is the pid, and `%%` a `%`. A MEMORY SIZE is in bytes, or ends in k, m or g; a NANOTIME ends in ns, us,
+    ms, s, m, h or d. `default` is written as a user would; None for none. `option`: written `NAME` or `NAME=VALUE`;
+    names with a dash in front are.
     """
 
     __slots__ = ("default", "description", "mandatory", "name", "option", "type")
@@ -65,7 +66,7 @@ class Argument:
 
     @property
     def keyword(self) -> str:
-        """By which `run` gets it: the name without the leading dash, all else that is no letter an underscore."""
+        """By which `run` gets it: the name without the leading dash, all else that is not a letter an underscore."""
         return "".join(c if c.isalnum() else "_" for c in self.name.removeprefix("-"))
 
     def read(self, text: str | None) -> Value:

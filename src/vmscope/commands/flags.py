@@ -33,8 +33,8 @@ def written(name: str, value: Value) -> str:
 
 
 def derived_flags(always: bool) -> dict[str, bool]:
-    """What the tool interface's capabilities have made possible so far: no options, as nobody can give them. Nobody who
-    has no agent pays for it, unless it is to be shown `always`."""
+    """What the tool interface's capabilities have made possible so far: not options, as no command line can give them.
+    A program without agents pays nothing for it, unless it is to be shown `always`."""
     host = sys.modules.get("vmscope.tool.host")
     if host is not None and host.exists():
         derived: dict[str, bool] = host.vm().rules.flags()

@@ -1,8 +1,8 @@
-"""Commands run on a thread of ours that the program does not know, and shall not know when they have ended.
+"""Commands run on a thread of vmscope's that the program does not know, and must not know when they have ended.
 
-Two things that Python code does, knowingly or not, would show it: `threading` makes an object for each thread that
-asks who it is, as logging does for every record; and before 3.13 it takes the thread that imports it first for the
-main one, which the end of the process would then wait for.
+Two things that Python code does, knowingly or not, would show it. `threading` makes an object for each thread that
+asks who it is, as logging does for every record. Before 3.13 it takes the thread that imports it first for the main
+one, which the end of the process would then wait for.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def tell(out: Output, text: str) -> None:
 def compress(out: Output, fd: int, level: int, size: int) -> Generator[None, None, int]:
     """In place, behind what has been read of it, and so in no more room; its size then.
 
-    A step takes some 20 ms, so that a fork hardly waits, and not much less, as each has to wait for the GIL.
+    A step takes about 20 ms: so a fork hardly waits, and not much less, as each has to wait for the GIL.
     """
     import zlib
 
@@ -122,7 +122,7 @@ def write(fd: int, data: bytearray, offset: int) -> int:
 
 
 class Draft:
-    """A file that gets its name when it is whole. Until then it stands beside it, under one that nobody can guess.
+    """A file that gets its name when it is whole. Until then it stands beside it, under one that cannot be guessed.
 
     The folder is found once: whoever may change its path could have it lead elsewhere between two looks.
     """

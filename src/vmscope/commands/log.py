@@ -87,7 +87,7 @@ def _open(output: str) -> None:
 
 
 def _disable() -> None:
-    """As if nobody had ever asked."""
+    """As before the first request."""
     while _outputs:
         _, handler = _outputs.popitem()
         _logger(log.ROOT).removeHandler(handler)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def serve(call: Call) -> Generator[None, None, None]:
-    """Answers one request, a step at a time. Raises nothing: what goes wrong is the client's to read, and where it has
-    gone, nobody's."""
+    """Answers one request, a step at a time. Raises nothing: the client reads what goes wrong, unless it has
+    gone."""
     reply = Reply(call)
     try:
         try:
@@ -119,7 +119,7 @@ def set_flag(reply: Reply, name: str = "", value: str = "", *_: str) -> None:
 
 
 def load(reply: Reply, name: str = "", absolute: str = "", options: str = "", *_: str) -> None:
-    """jattach load, VirtualMachine.loadAgentPath and its like; of a Java agent, which no Python is, they name
+    """jattach load, VirtualMachine.loadAgentPath and similar; of a Java agent, which no Python is, they name
     `instrument`. `absolute`: `true` for a path. What the agent returned is the client's to judge."""
     from vmscope.commands import agent_load
 

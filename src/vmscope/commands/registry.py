@@ -1,6 +1,6 @@
 """The registry of diagnostic commands: what each is called and takes, and where it stands.
 
-Those of vmscope are found by `TABLE`, and nothing of one is imported before somebody asks for it; agents and programs
+Those of vmscope are found by `TABLE`, and nothing of one is imported before it is used; agents and programs
 add theirs with `register`.
 """
 
@@ -77,8 +77,8 @@ class Command:
     """One command: `run(out, **values)` gets a value for each of `arguments`, by `Argument.keyword`.
 
     `impact` says what it costs the program. CommandError is how `run` says what went wrong; what else it raises is
-    logged and told to the client in one line. Where `run` is a generator function, each `yield` is a place where other
-    commands, a fork or the end of the process may come between; what follows may run on another thread.
+    logged, and reported to the client in one line. Where `run` is a generator function, other commands, a fork or the
+    end of the process may come between at each `yield`; what follows may run on another thread.
     """
 
     __slots__ = ("arguments", "description", "impact", "name", "run")
@@ -219,7 +219,7 @@ def _visits(rest: GeneratorType[object, None, object], ours: bool) -> Iterator[N
 
 
 def client_message(error: VMScopeError) -> str:
-    """What a client is told of it, in one line."""
+    """The line that a client gets for it."""
     return f"{error}: {error.hint}" if error.hint else str(error)
 
 

@@ -52,8 +52,8 @@ class Reply:
         self._call.flush()
 
     def progress(self, text: str) -> None:
-        """How far it is, at once. Who has asked for that is told in front of the status; others get it with the status
-        of a success, so that a command tells nothing before it can no longer fail."""
+        """How far it is, at once. A client that asks for progress gets it in front of the status; others with the
+        status of a success, so a command writes none before it can no longer fail."""
         if self.curious is not None and self._status:
             self._call.write(f"#{text}\n".encode(errors="backslashreplace"))
             self._call.flush()

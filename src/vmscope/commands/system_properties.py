@@ -40,7 +40,7 @@ def stored(values: dict[str, str]) -> str:
 
 
 def _value(text: str) -> str:
-    """Blanks count, but for those in front."""
+    """Blanks count, except those in front."""
     escaped = _escaped(text)
     return "\\" + escaped if escaped.startswith(" ") else escaped
 

@@ -230,7 +230,7 @@ def labelled(name: str, labels: dict[str, str], reserved: str = "") -> str:
     """The name with the labels, sorted, so that their order in a call does not matter.
 
     A value stands there as a JSON string has it, with everything but printable ASCII without blanks as `\\uXXXX`.
-    CounterNameError for a name that has labels, or a label that is no name or `reserved`.
+    CounterNameError for a name that has labels, or a label that is not a name or `reserved`.
     """
     if name.endswith("}"):
         raise CounterNameError(f"{name} has its labels already; give all of them at once to the counter without")

@@ -80,7 +80,7 @@ class Registry:
             with delay.time():  # or @delay.time()
                 work()
 
-        Raises ValueError for bounds that do not grow or are not finite, TypeError for those that are no numbers,
+        Raises ValueError for bounds that do not grow or are not finite, TypeError for those that are not numbers,
         the rest as `counter` does.
         """
         wanted = tuple(bounds)

@@ -42,7 +42,7 @@ _RETIRED: list[native.GcProbe] = []
 
 
 class Standard:
-    """The counters of the catalogue in `registry`, but for those that nothing here can feed.
+    """The counters of the catalogue in `registry`, except those that nothing here can feed.
 
     `all` is in the catalogue's order.
     """
@@ -107,7 +107,7 @@ class Standard:
         self._stamps = [numbers[name] for name in _STAMPS]
 
     def begin(self) -> None:
-        """Starts to feed them, but for what is sampled; the collections before now count too."""
+        """Starts to feed them, except what is sampled; the collections before now count too."""
         assert self._gc_probe is not None
         assert self._import_timer is not None
         gc.callbacks.append(self._gc_probe)

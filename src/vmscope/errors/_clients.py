@@ -38,7 +38,7 @@ class CommandError(VMScopeError, ValueError):
 
 
 class VMIdentifierError(VMScopeError, ValueError):
-    """Text that is no VM identifier of the form `[proto:][//]lvmid[@host][:port][/server]`."""
+    """Text that is not a VM identifier of the form `[proto:][//]lvmid[@host][:port][/server]`."""
 
 
 class CommandLineError(VMScopeError, ValueError):

@@ -22,7 +22,7 @@ class StaleRegion(VMScopeError, ProcessLookupError):
 
 
 class ReadTimeout(VMScopeError, TimeoutError):
-    """A region that is not read in time: its owner changes it without pause, or has made it so that nobody could."""
+    """A region that is not read in time: its owner changes it without pause, or has made it so that no reader could."""
 
 
 class RegionSizeError(VMScopeError, ValueError):
@@ -47,7 +47,7 @@ class MagicError(FormatError):
 
 
 class VersionError(FormatError):
-    """A region, but of a version that nobody defined."""
+    """A region, but of a version that is not defined."""
 
 
 class StructureError(FormatError):
@@ -55,7 +55,7 @@ class StructureError(FormatError):
 
 
 class DataError(FormatError):
-    """A variability or units code that nobody defined, or one that this type cannot have."""
+    """A variability or units code that is not defined, or one that this type cannot have."""
 
 
 class EntryTypeError(FormatError, TypeError):

@@ -59,7 +59,7 @@ class Options:
 class Known:
     """What of a VM is found out once: its service, its place among the workers, when it began, whose it is.
 
-    `planned` is what it exports, and what /proc knew of it, for so many numbers in its region. `key` says where the
+    `planned` is what it exports, and what /proc knew of it, for this many numbers in its region. `key` says where the
     totals of its service are, `note` what they have once its numbers are in them, which `noted` says. `ended`: its
     process has.
     """
@@ -83,7 +83,7 @@ class Known:
 
 
 class Answer:
-    """One reading of all VMs: the table, the values of its lines, and what the exporter tells of itself."""
+    """One reading of all VMs: the table, the values of its lines, and what the exporter reports about itself."""
 
     __slots__ = ("reads", "seconds", "table", "taken", "unreadable", "values")
 
@@ -159,7 +159,7 @@ class Host:
         return text.fill(template, answer.table, answer.values) + end.encode()
 
     def resources(self, table: Table) -> list[dict[str, str | int]]:
-        """What OpenTelemetry is told of each row of a table, whose rows are VMs."""
+        """What OpenTelemetry gets for each row of a table, whose rows are VMs."""
         with self._lock:
             by_row = {member.row: member for member in table.members}
             return [self._resource(by_row[row]) for row in table.rows]

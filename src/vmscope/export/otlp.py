@@ -115,7 +115,7 @@ class Encoder:
             self._continue(table.lines, before, before._before)
 
     def _continue(self, lines: int, old: Encoder, values: list[Number]) -> None:
-        """Goes on where the encoder of the table before has ended: what was told is not told again."""
+        """Goes on where the encoder of the table before has ended: what was sent is not sent again."""
         self._last = old._last
         self._before = [0] * lines
         for key, (position, size) in self._keys.items():

@@ -18,7 +18,7 @@ _VERSION_3 = 0x20080522
 
 
 def drop() -> bool:
-    """Becomes nobody that may read everything. False where this is not root. No thread may run yet."""
+    """Becomes the user `nobody`, who may read everything. False where this is not root. No thread may run yet."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return False
     import ctypes

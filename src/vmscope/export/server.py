@@ -166,7 +166,7 @@ class Server(ThreadingMixIn, TCPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away is no error of ours, and nothing that a client does is worth a line of a log."""
+        """Logs nothing: a client that goes away is not an error of vmscope's."""
 
     def begin(self, connection: socket.socket) -> None:
         """A request has been read."""
@@ -262,7 +262,7 @@ def _cut(connection: socket.socket) -> None:
 
 
 def _remove_stale(path: str) -> None:
-    """Removes a socket that nobody listens at any more."""
+    """Removes a socket at which no process listens any more."""
     from stat import S_ISSOCK
 
     with suppress(OSError):

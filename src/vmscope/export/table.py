@@ -1,7 +1,7 @@
 """All values of one answer: laid out once for a set of VMs, and then computed from their numbers at each scrape.
 
 Each service is a row, or each VM; a row has points, and a point a line for each of its values. What can be found out
-before is: a scrape adds columns, picks the numbers of the lines, and works on those that are no plain numbers.
+before is: a scrape adds columns, picks the numbers of the lines, and works on those that are not plain numbers.
 """
 
 from __future__ import annotations

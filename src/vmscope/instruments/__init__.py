@@ -56,7 +56,7 @@ def instrument(*names: str) -> None:
 
 
 def suspend() -> None:
-    """Leaves the program as it was before, but for what somebody else has built upon."""
+    """Leaves the program as it was before, except what other code has built upon."""
     for key, undo in [*_on.items()]:
         if undo():
             _resting.add(key)

@@ -1,6 +1,6 @@
 """Counts the requests to an ASGI application: `app = vmscope.instruments.asgi.Middleware(app)`.
 
-A request ends with the last part of its response; what the application does after that is no part of it. Web sockets
+A request ends with the last part of its response; what the application does after that is not a part of it. Web sockets
 and the lifespan pass through untouched.
 """
 

@@ -113,7 +113,7 @@ class Loops:
         self._adopt(self._asyncio.AbstractEventLoop)
 
     def leave(self) -> bool:
-        """Undoes `watch`, but where somebody has replaced what it put in; each loop's timer comes once more."""
+        """Undoes `watch`, except where other code has replaced what it put in; each loop's timer comes once more."""
         if not self._patches.undo_all():
             return False
         self._other.clear()

@@ -1,4 +1,4 @@
-"""Audit events by family: `open` is one, `socket` that of `socket.connect` and its like."""
+"""Audit events by family: `open` is one, `socket` that of `socket.connect` and similar."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Counts the requests to a WSGI application: `app = vmscope.instruments.wsgi.Middleware(app)`.
 
 A request ends when the server closes the response. A response that is a list, a tuple or the server's own file wrapper
-goes to the server as it is, so that it can treat it specially; then the request ends when the application returns.
+goes to the server as it is, as the server may treat it specially. Then the request ends when the application returns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The directory that holds one user's region files, `/tmp/hsperfdata_<user>`, opened so that nobody can swap it.
+"""The directory that holds one user's region files, `/tmp/hsperfdata_<user>`, opened so that no other user can swap it.
 
 Everything that is done in it afterwards is relative to the descriptor. `/tmp` it is always: the JDK's
 tools look nowhere else, whatever TMPDIR says.

@@ -1,7 +1,7 @@
 """Which files in a region directory were left by VMs that have ended, and may go.
 
-HotSpot's rule, for HotSpot's files and ours alike. A name that is no process id is never a region's and is
-unlinked. A file goes if its process is gone and nobody holds its lock. A lock says that a VM lives which this
+HotSpot's rule, for HotSpot's files and ours alike. A name that is not a process id is never a region's and is
+unlinked. A file goes if its process is gone and no process holds its lock. A lock says that a VM lives which this
 process may be unable to see, as one of another pid namespace that shares the directory; so a lock outweighs a
 dead pid. A live pid outweighs a missing lock: VMs of the JDK 8 era take none.
 
@@ -135,7 +135,7 @@ def _clean_socket(directory: Directory, pid: int) -> None:
 
 def _lives(pid: int) -> bool:
     """Whether `pid` is a process that could have written here: another user's could not, nor can a child that has ended
-    and that nobody has waited for."""
+    and that its parent has not waited for."""
     if pid > _LARGEST_PID:
         return False
     try:

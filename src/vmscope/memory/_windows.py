@@ -85,7 +85,7 @@ class RegionFile:
             raise failure(f"cannot map {path}", error, path) from error
 
     def unlink(self) -> None:
-        """Gives the name away, and the file as soon as nobody reads it; a second call does nothing."""
+        """Gives the name away, and the file as soon as no process reads it; a second call does nothing."""
         handles, self._handles = self._handles, ()
         _close(handles, self.path)
 
@@ -223,7 +223,7 @@ def _sid() -> str:
 
 
 def rights_text(sid: str, masks: tuple[int, int, int]) -> str:
-    """The descriptor, in SDDL: what the user, Administrators and Everyone may do, in this order, and nobody else."""
+    """The descriptor, in SDDL: what the user, Administrators and Everyone may do, in this order, and no other user."""
     owner, everyone, administrators = masks
     return f"D:P(A;;{owner:#x};;;{sid})(A;;{administrators:#x};;;BA)(A;;{everyone:#x};;;WD)"
 

@@ -44,7 +44,7 @@ def _check_owner(found: VM) -> None:
 def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
     """Every VM that this user may read, by pid: the live ones, unless `stale`. Close them after use.
 
-    What cannot be read, because it is no region, or not ours to read, or has just gone, is left out. Of the
+    What cannot be read, because it is not a region, or not ours to read, or has just gone, is left out. Of the
     others not all was looked at: one that is damaged raises FormatError when its values are asked for.
     """
     kept: dict[tuple[int, str], tuple[int, VM]] = {}
@@ -79,7 +79,7 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
 
 
 def may_live(candidate: Candidate, locks: FileLocks) -> bool:
-    """False where no process has this pid and nobody has the file locked: what users leave is not even opened."""
+    """False where no process has this pid or has the file locked: what users leave is not even opened."""
     if candidate.runs:
         return True
     file = identity(candidate)
@@ -87,7 +87,7 @@ def may_live(candidate: Candidate, locks: FileLocks) -> bool:
 
 
 def owner_of(found: VM, locks: FileLocks) -> Owner | None:
-    """Whose a region is; None for a file that is none."""
+    """Whose a region is; None for a file that is not a region."""
     try:
         owner = found.examine(locks)
         found.check()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class View(Mapping):
-    """A region's mapping, read-only: as native.Mapping, and nobody can cut it short."""
+    """A region's mapping, read-only: as native.Mapping, and it cannot be cut short."""
 
     __slots__ = ("_view",)
 
@@ -60,7 +60,7 @@ def find(candidate: Candidate) -> os.stat_result:
 
 
 def is_secure(directory: str) -> bool:
-    """Whether nobody else can have tampered with it."""
+    """Whether no other user can have tampered with it."""
     try:
         return not win32.insecurity(directory)
     except OSError:  # it has just gone, or Windows does not tell

@@ -76,11 +76,11 @@ def attach(
     """Opens the region of a pid, of this process (0 or "self"), or of a file ("file:PATH"). This process's is read in
     its memory where it has no file.
 
-    Only mode "r" works, but for the own region, where the mode is not looked at. `user` names the directory;
+    Only mode "r" works, except the own region, where the mode is not looked at. `user` names the directory;
     without it, it is searched for. A `size` that is given is taken as it is.
 
     Raises AccessModeError, NoSuchProcess, AccessDenied, NoRegion, InsecureDirectory, RegionSizeError, and
-    VMIdentifierError for a target that is none of these.
+    VMIdentifierError for any other target.
     """
     if isinstance(target, str) and target.startswith(SCHEME):
         _check_mode(mode)
@@ -231,7 +231,7 @@ def _reader() -> int:
 
 
 def is_secure(found: os.stat_result) -> bool:
-    """No symlink, nobody else may write, and it is ours; root may read anybody's."""
+    """Not a symlink, writable for no other user, and this user's; root may read every user's."""
     return S_ISDIR(found.st_mode) and not found.st_mode & 0o022 and _reader() in (ROOT, found.st_uid)
 
 

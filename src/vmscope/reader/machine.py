@@ -148,7 +148,7 @@ class VM:
         return values
 
     def check(self) -> None:
-        """Raises FormatError for what is no region; not for one that is damaged behind its head."""
+        """Raises FormatError for what is not a region; not for one that is damaged behind its head."""
         if self._values is None:
             self.reader.prologue()
 

@@ -2,10 +2,9 @@
 
 Three witnesses, the cheapest first. A vmscope region carries its writer's start time; a JVM says when it
 began, which is soon after its process did, and where its home is, in which its program lies. Where these
-do not settle it, /proc/locks names who holds the lock that every vmscope region and every newer JVM has on
-its file; nothing has to be locked to find out, but to read that file takes the kernel some 10 ms. Where no
-lock is to be seen (an old JVM, a file system whose device numbers differ) the process is asked whether it
-has the file mapped.
+do not settle it, /proc/locks names the holder of the lock that every vmscope region and every newer JVM has on
+its file. Nothing has to be locked to find out, but that file takes the kernel about 10 ms. Where no lock is to be
+seen (an old JVM, a file system whose device numbers differ) the process's maps say whether it has the file mapped.
 """
 
 from __future__ import annotations
@@ -151,7 +150,7 @@ def owner(
 
 
 def _owner_of_mapping(candidate: Process, values: Mapping[str, int | str]) -> Owner:
-    """On Windows the mapping was found by its name, which goes with its writer: a process that is no younger."""
+    """On Windows the mapping was found by its name, which goes with its writer: a process that is not younger."""
     begin = values.get(BEGIN_TIME)
     ticks = values.get(START_TICKS)
     if ticks:
@@ -172,7 +171,7 @@ def may_be_of(pid: int, uid: int) -> bool:
 
 
 def _may_own(candidate: Process, uid: int) -> bool:
-    """Whether a process may have made a file of this user: nobody publishes in another one's name."""
+    """Whether a process may have made a file of this user: no process publishes in another user's name."""
     if uid in (0, candidate.uid):
         return True
     try:
@@ -197,12 +196,12 @@ def _began(candidate: Process, values: Mapping[str, int | str]) -> bool:
 
 
 def _has_execed(candidate: Process, stack_start: int | str | None) -> bool:
-    """Whether the process has become another program since its stack began there; False where nobody may see that."""
+    """Whether the process has become another program since its stack began there; False where that cannot be seen."""
     return bool(stack_start and candidate.stack_start) and stack_start != candidate.stack_start
 
 
 def _wrote(candidate: Process, found: os.stat_result, values: Mapping[str, int | str], locks: FileLocks) -> bool:
-    """Whether this process wrote a file that nobody holds a lock on, and that did not begin with it."""
+    """Whether this process wrote a file that no process holds a lock on, and that did not begin with it."""
     if values.get(START_TICKS):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The directories on the way to a region, entered only where nobody can hold us up.
+"""The directories on the way to a region, entered only where no other user can hold vmscope up.
 
 Each step is taken on the mount that the step before is on; where another is mounted, what it is of is looked up first
 (`mounts.py`). A container's root is such a step too. Symbolic links are not followed.

@@ -26,13 +26,13 @@ _CHUNK = 1 << 16
 
 
 class Process:
-    """One look at /proc/PID/stat; on Windows at what the system tells of a handle.
+    """One look at /proc/PID/stat; on Windows at what the system reports about a handle.
 
-    `ppid` is its parent's pid, 0 for none that we see. `uid` is the effective one, or 0 where the process hides its
-    memory, as after a change of users. `name` is at most 15 characters of the program's (on Windows its path);
-    `start_ticks` clock ticks since boot (on Windows units of 100 ns since 1601, and such units the clock ticks are);
-    `stack_start` an address that exec changes, 0 where it cannot be seen; `user_ticks` and `system_ticks` CPU time in
-    clock ticks, `rss` bytes, `threads` a count.
+    `ppid` is its parent's pid, 0 for none that this process sees. `uid` is the effective one, or 0 where the process
+    hides its memory, as after a change of users. `name` is at most 15 characters of the program's (on Windows its
+    path). `start_ticks`, `user_ticks` and `system_ticks` are clock ticks, the first since boot (on Windows units of
+    100 ns, the first since 1601). `stack_start` is an address that exec changes, 0 where it cannot be seen. `rss` is
+    in bytes, `threads` a count.
     """
 
     __slots__ = (
@@ -81,7 +81,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """False for a zombie: it has ended, and nobody has waited for it."""
+        """False for a zombie: it has ended, and its parent has not waited for it."""
         return self.state not in _ENDED
 
     @property

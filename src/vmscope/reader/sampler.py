@@ -46,7 +46,7 @@ class Sampler:
         return self.vms[position].reader.structure().names
 
     def sample(self) -> memoryview:
-        """Reads every number once. The buffer is overwritten by the next sample, but for a new layout."""
+        """Reads every number once. The buffer is overwritten by the next sample, unless there is a new layout."""
         for attempt in count():
             lost = self._gather(self._jobs, self._buffer)
             lost += self._gather(self._watching, self._watch)

@@ -3,8 +3,8 @@
 The structure (which entries there are, and where) is copied and parsed once, checked against the prologue,
 and kept. Later reads look at the prologue and the values only, and go on from the saved next entry when
 there are more. A number is loaded whole. vmscope's writer tells by its clock when it replaces texts, and they
-are read until they are whole; a JVM's text that changes is read until two reads agree, but for the first time.
-A set of values is no transaction, and nobody pretends it is.
+are read until they are whole; a JVM's text that changes is read until two reads agree, except the first time.
+A set of values is not a transaction.
 
 Nothing that stands in a region makes a read take longer than its entries do: `used` and the number of entries are
 no more than a first guess, a large copy is made once or twice, and every read has a time of its own.
@@ -79,7 +79,7 @@ class FirstCopy:
 class Reader:
     """Reads one mapped region, again and again.
 
-    Every read raises FormatError for what is no region, StaleRegion when the file was truncated or holds
+    Every read raises FormatError for what is not a region, StaleRegion when the file was truncated or holds
     another process's region by now, and ReadTimeout when it takes longer than PATIENCE.
     """
 
@@ -237,7 +237,7 @@ class Reader:
         return self._read(start, length)
 
     def _same_owner(self, structure: Structure, values: dict[str, int | str]) -> None:
-        """The values came from the region that the structure describes: nobody made it anew meanwhile."""
+        """The values came from the region that the structure describes: it was not made anew meanwhile."""
         if self._head() != structure.head:
             now = self.prologue()
             if now.num_entries < structure.prologue.num_entries or now.used < structure.prologue.used:
@@ -259,7 +259,7 @@ class Reader:
             raise self._named(error) from None
 
     def wait_accessible(self, seconds: float) -> bool:
-        """Whether the owner has added its start-up counters: now, or within so many seconds."""
+        """Whether the owner has added its start-up counters: now, or within this many seconds."""
         end = time.monotonic() + seconds
         while not self.prologue().accessible:
             left = end - time.monotonic()
@@ -281,7 +281,7 @@ class Reader:
     def _parse(self) -> Structure:
         """Copies the structure until a copy was complete and not changed meanwhile, RETRIES times more at most.
 
-        Large copies are not made again and again: that they were changed meanwhile is no accident, or for good.
+        Large copies are not made again and again: that they were changed meanwhile is not an accident, or for good.
         """
         retries = recopied = 0
         while True:

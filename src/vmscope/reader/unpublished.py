@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def unpublished(known: Container[int | None]) -> Iterator[tuple[Process, str]]:
-    """Each such process, but for those that are `known` to have a region, with the reason. The maps of all are read."""
+    """Each such process, except those that are `known` to have a region, with the reason. The maps of all are read."""
     locks = FileLocks()
     for pid in pids():
         if pid in known:

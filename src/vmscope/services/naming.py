@@ -1,4 +1,4 @@
-"""What a service is called: by what its first process was told, or by what the process is.
+"""What a service is called: by an option of its first process, or by what the process is.
 
 The ways are tried in an order; the first that gives a name has it. Names are others' text.
 """
@@ -36,7 +36,7 @@ def service_name(vm: VM, ways: tuple[str, ...] = ORDER) -> str:
 
 
 def container_id(pid: int) -> str:
-    """Of the container that a process runs in; "" for none that its control groups tell of."""
+    """Of the container that a process runs in; "" for none that its control groups report."""
     match = _CONTAINER.search(_read(pid, "cgroup"))
     return "" if match is None else match[1]
 

@@ -44,15 +44,15 @@ def link_agent(name: str, module: object) -> None:
 def load_agent(name: str, options: str | None = None) -> Agent:
     """Loads an agent into this process while it runs, by `agent_on_attach`, or Agent_OnAttach.
 
-    `name` is a module, an agent that is linked, or the path of a library; None are no options, which an agent in
+    `name` is a module, an agent that is linked, or the path of a library; None stands for no options, which an agent in
     Python sees as "". AgentError, where the program goes on as before, without it; WrongPhase when the VM is not LIVE;
-    IllegalArgument for what is no text.
+    IllegalArgument for what is not a text.
     """
     return attach_one(name, options, lambda: None)
 
 
 def attach_one(name: str, options: str | None, found: Callable[[], None], kind: str = "") -> Agent:
-    """As `load_agent`; `found` is called when there is such an agent, before it is told to do anything. `kind` says
+    """As `load_agent`; `found` is called when there is such an agent, before it is called. `kind` says
     what a name is that would not show it."""
     vm = host.vm()
     if vm.phase != Phase.LIVE:
@@ -146,7 +146,7 @@ def _load_each(vm: Host, named: Iterable[str], function: str) -> list[AgentError
 
 
 def _begin() -> Host:
-    """The VM, of whose main thread agents are told as `threading` knows it."""
+    """The VM; its main thread is the one that `threading` takes for it."""
     __import__("threading")
     return host.begin()
 
@@ -159,7 +159,7 @@ def _begin_program(vm: Host) -> None:
 
 
 def agent_of(vm: Host, option: str) -> Agent:
-    """The agent that `-pyagent:NAME=OPTIONS` or its like names. AgentError."""
+    """The agent that `-pyagent:NAME=OPTIONS` or similar names. AgentError."""
     kind, _, text = option.partition(":")
     name, equals, options = text.partition("=")
     return find(vm, kind, name, options if equals else None)

@@ -84,8 +84,8 @@ class Host:
         self.endings: list[Callable[[], object]] = []  # called last
 
     def get_env(self, version: int = Version.CURRENT, agent: str = "") -> Environment:
-        """A new environment; `agent` is its name in messages. VersionNotOffered, IllegalArgument for a name that is no
-        str, NotAttached."""
+        """A new environment; `agent` is its name in messages. VersionNotOffered, IllegalArgument for a name that is not
+        a str, NotAttached."""
         if not Version.offers(version):
             given: object = version
             name = f"{given:#x}" if isinstance(given, int) else shown(given)
@@ -169,7 +169,7 @@ class Host:
     # -- events -----------------------------------------------------------------------------------
 
     def add_event_source(self, source: EventSource) -> None:
-        """From now on it is told of each change; at once of how things are."""
+        """Its `update` is called now, and after each change from now on."""
         self._event_sources.append(source)
         self.changed()
 

@@ -9,7 +9,7 @@ from vmscope import environ, flags
 
 
 def fixed() -> dict[str, str]:
-    """Those that say what this VM and its system are; nobody can change them."""
+    """Those that say what this VM and its system are; they cannot be changed."""
     info = sys.version_info
     system = os.uname() if hasattr(os, "uname") else None
     return {
@@ -32,7 +32,7 @@ def fixed() -> dict[str, str]:
 
 
 def changeable() -> dict[str, str]:
-    """Those that have a value of their own until somebody gives them another."""
+    """Those that have a value of their own until an agent gives them another."""
     return {
         "java.class.path": os.pathsep.join(sys.path),
         "java.library.path": sys.exec_prefix + "/lib",

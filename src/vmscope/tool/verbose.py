@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class VerboseFlag(IntEnum):
-    """`SetVerboseFlag`'s: what to tell of."""
+    """`SetVerboseFlag`'s: what to report."""
 
     OTHER = 0
     GC = 1

@@ -1,7 +1,7 @@
 """Values from bytes: regions of version 2.0 and 1.0, in either byte order.
 
-Reads exactly what the JDK's own reader reads (see `native`), with one more error told apart: bytes
-that are no region at all. Whether a region is `accessible` yet is for the caller to look at.
+Reads exactly what the JDK's own reader reads (see `native`), with one more error: bytes
+that are not region at all. Whether a region is `accessible` yet is for the caller to look at.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where everything stands in a region: offsets, sizes and `struct` formats, beside the C structs.
 
-Numbers are in the byte order that the prologue names, but for the magic, whose four bytes are
+Numbers are in the byte order that the prologue names, except the magic, whose four bytes are
 always the same. A format here lacks the order: put `order(big)` before it.
 """
 

@@ -11,7 +11,7 @@ Options, with commas between. Limits; those of the first three have to be passed
     stuck=30s     the main thread executes nothing so long, and does not wait for events (idle=)
     in=PATTERN    with stuck=: nor may a call of such a function take so long; may be repeated
     idle=PATTERN  with stuck=: waiting in such a function is idleness; may be repeated
-    frozen=10s    nobody gets the GIL so long. By faulthandler, whose timer is then taken
+    frozen=10s    no thread gets the GIL so long. By faulthandler, whose timer is then taken
 
 What is done, in this order:
 

@@ -79,7 +79,7 @@ class Actions:
     def _run(self, limit: str, reason: str) -> None:
         """The shell that starts it ends at once, so that the program, which may wait for any child, never sees it.
 
-        How long it runs is told by a pipe that it holds.
+        The pipe that it holds shows how long it runs.
         """
         about = {"VMSCOPE_PID": str(os.getpid()), "VMSCOPE_LIMIT": limit, "VMSCOPE_REASON": reason}
         ended, held = os.pipe()

@@ -1,4 +1,4 @@
-"""What the counters say of collections, the GIL and memory, over the last so many seconds."""
+"""What the counters say of collections, the GIL and memory, over the last seconds."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def may_attach(uid: int, gid: int) -> bool:
 
 
 def _is_known(number: int, kind: str) -> bool:
-    """Whether it is nobody else's: every id has one in this process's user namespace, as in the first one."""
+    """Whether it is the first one: every id has one in this process's user namespace, as in the first one."""
     try:
         with open(f"/proc/self/{kind}_map", "rb") as file:
             if file.read().endswith(b" 4294967295\n"):
@@ -113,7 +113,7 @@ def exceeds_main(unknown: bool) -> bool:
 
 
 def describe_limit(task: str) -> str:
-    """Who cannot attach because threads differ in their rights, where `task` carries requests out; "": nobody."""
+    """Who cannot attach because threads differ in their rights, where `task` carries requests out; "": all can."""
     try:
         own = Rights(task)
         if more := own.excess(Rights("self")):

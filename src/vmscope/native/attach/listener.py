@@ -1,7 +1,7 @@
 """The twin of listener.c, io_thread.c and socket.c: one thread, with the GIL, that talks with clients and serves them.
 
-Differences show: its descriptors are open in the whole process; while a command runs or a client is slow to read, the
-others wait; and SIGQUIT is left alone, as a handler in Python would be seen, and waits for the main thread.
+Differences show. Its descriptors are open in the whole process. While a command runs or a client is slow to read, the
+others wait. SIGQUIT is left alone, as a handler in Python would be seen, and waits for the main thread.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Listener(Thread):
     """Answers the attach protocol: calls `serve(call)` for each request. Where that returns an iterator, each `next`
     is a step of the command: others, forks and the end of the process come between two of them.
 
-    The first time that somebody is denied because threads differ in their rights, `denied(limit)` is called.
+    The first time that a client is denied because threads differ in their rights, `denied(limit)` is called.
     """
 
     _kind = "listener"
@@ -203,7 +203,7 @@ class Listener(Thread):
         """Nothing: what they leave that are killed is removed by the next start, or the end of this process."""
 
     def limit(self) -> str:
-        """Who cannot attach because threads of the process differ in their rights, for people; "": nobody."""
+        """Who cannot attach because threads of the process differ in their rights, for people; "": all can."""
         return describe_limit(self._task.removeprefix("/proc/"))
 
     def _note_limit(self) -> None:
@@ -213,7 +213,7 @@ class Listener(Thread):
                 self._denied(limit)
 
     def close(self, timeout: int, last: bool = False, unlink: bool = True, /) -> bool:
-        """Takes the socket away; False where a command has not ended in so many ns."""
+        """Takes the socket away; False where a command has not ended in this many ns."""
         if self.closed:
             return True
         self.closed = True
@@ -238,7 +238,7 @@ class Listener(Thread):
         self._connections, self._socket, self._wakes = [], None, None
 
     def _forked(self) -> None:
-        """In a forked child: what it has of all this goes, and nobody is told, for the parent has it too."""
+        """In a forked child: what it has of all this goes, without a word to clients, for the parent has it too."""
         self.closed = True
         for connection in self._connections:
             connection.gone = True

@@ -21,7 +21,7 @@ _SO_PASSRIGHTS = 83
 
 
 class Socket(_socket.socket):
-    """One of ours, and which file it is: the program may close it, and have another under its number."""
+    """One of vmscope's, and which file it is: the program may close it, and have another under its number."""
 
     def __init__(self, fileno: int) -> None:
         super().__init__(fileno=fileno)
@@ -133,7 +133,7 @@ def remove_stale_sockets(folder: bytes, is_stopping: Callable[[], object]) -> No
 
 
 def remove_left_socket(folder: bytes, pid: int, /) -> None:
-    """Unlinks the socket that a VM of this user's left, unless somebody listens."""
+    """Unlinks the socket that a VM of this user's left, unless a process listens."""
     _remove_if_stale(b"%s/.java_pid%d" % (folder, pid), pid, lambda _: True, 0)
 
 
@@ -170,12 +170,12 @@ def _is_dead(pid: int) -> bool:
 
 
 def _is_left(found: os.stat_result, least_age: int) -> bool:
-    """A socket of ours that is old enough."""
+    """A socket of vmscope's that is old enough."""
     return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid() and time() - found.st_mtime >= least_age
 
 
 def _connect(place: int) -> int:
-    """0, or the errno of connecting to what the descriptor is: ECONNREFUSED where nobody listens."""
+    """0, or the errno of connecting to what the descriptor is: ECONNREFUSED where no process listens."""
     probe = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         probe.setblocking(False)
@@ -193,7 +193,7 @@ def remove(path: bytes) -> None:
 
 
 def check_free(path: bytes) -> None:
-    """OSError where the name cannot be had: EADDRINUSE where somebody answers there, EXDEV where something is mounted.
+    """OSError where the name cannot be had: EADDRINUSE where a process answers there, EXDEV where something is mounted.
 
     A VM of the same pid in another pid namespace, which shares the folder, answers. What is looked at is what is
     connected to: the name may be another user's, and lead elsewhere by then.

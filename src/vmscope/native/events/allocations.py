@@ -1,4 +1,4 @@
-"""The Python twin of allocations.c, also where that has no reference tracer: nobody notices what is made."""
+"""The Python twin of allocations.c, also where that has no reference tracer: no allocation is seen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stop_tracing() -> None:
 
 
 def tracer_holder() -> str:
-    """Nobody has what there is not."""
+    """There is no tracer, and so no owner."""
     return ""
 
 

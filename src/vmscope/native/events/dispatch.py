@@ -212,7 +212,7 @@ class Unraisable:
 
 
 def unraisable(error: BaseException, where: object) -> None:
-    """As C code that has nobody to tell. The default hook takes nothing that is made in Python."""
+    """As C code reports an error that it cannot raise. The default hook takes nothing that is made in Python."""
     hook: Callable[[Any], object] = sys.unraisablehook
     try:
         if hook is not sys.__unraisablehook__:

@@ -44,7 +44,7 @@ class SuspendGate:
                 self.parked.discard(state)
 
     def _is_called_by_own(self, code: CodeType) -> bool:
-        """Whether the calling thread is in what code of ours has called, maybe with a lock of ours."""
+        """Whether the calling thread is in what code of vmscope's has called, maybe with a lock of vmscope's."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code is not code:  # the dispatch's
             frame = frame.f_back

@@ -105,7 +105,7 @@ def bases_of(kind: type) -> tuple[type, ...]:
 
 
 def size_of(thing: object) -> int:
-    """As sys.getsizeof has it, but for a `__sizeof__` that is written in Python, which is passed over."""
+    """As sys.getsizeof has it, except a `__sizeof__` that is written in Python, which is passed over."""
     kind = type(thing)
     flags = _TYPE["__flags__"].__get__(kind)
     header = (_GC_HEADER if flags & _COLLECTED else 0) + (16 if flags & _MANAGED else 0)

@@ -1,4 +1,4 @@
-"""The Python twin of deferring_lock.c, without which there are no native agents: nothing is to be postponed."""
+"""The Python twin of deferring_lock.c, without which there are not native agents: nothing is to be postponed."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Monitors:
 
 
 class MonitorLock:
-    """In the place of threading.Lock's. Its class has an attribute `monitors`."""
+    """Stands for threading.Lock. Its class has an attribute `monitors`."""
 
     __slots__ = ("__weakref__", "_code", "_frame", "_lock", "_waiters", "entered", "made", "owner")
     monitors: Monitors
@@ -135,7 +135,7 @@ class MonitorLock:
 
 
 class MonitorRLock(MonitorLock):
-    """In the place of threading.RLock's."""
+    """Stands for threading.RLock."""
 
     __slots__ = ()
 

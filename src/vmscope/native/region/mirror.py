@@ -185,7 +185,7 @@ class Mirror(Thread):
     def start(self, interval: int, on_loss: Callable[[], object] | None = None, /) -> None:
         """Starts the thread, which makes a visit every `interval` ns. OSError where it cannot be started.
 
-        It calls `on_loss`, once, when somebody has removed the file or cut it short.
+        It calls `on_loss`, once, when the file has been removed or cut short.
         """
         if interval <= 0:
             raise ValueError("the interval is more than 0 ns")

@@ -1,6 +1,6 @@
 """The Python twin of sampler.c: the same fields where Python can know them, and the GIL all the time.
 
-What is missing: the heaps, which only malloc and the memory itself tell of.
+What is missing: the heaps, which only malloc and the memory itself report.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def forward_end_signals(signum: int, /) -> None:
 
 
 def leave_end_signals() -> None:
-    """Puts back the default action where it was taken and nobody came since."""
+    """Puts back the default action where it was taken and no handler came since."""
     for number in _TAKEN:
         if _signal.getsignal(number) is _on_end:
             _signal.signal(number, _signal.SIG_DFL)

@@ -68,7 +68,7 @@ def cancel_call(wait: bool = True, /) -> bool:
 
 
 def enter_programs_code() -> None:
-    """Nothing: what the twin does of its own is told to the program's tools too."""
+    """Nothing: the program's tools see the twin's own code too."""
 
 
 def leave_programs_code() -> None:

@@ -29,7 +29,7 @@ class Own:
 
 
 class Thread:
-    """A thread that waits, works and ends when told. A subclass gives `_run`."""
+    """A thread that waits, works, and ends on request. A subclass gives `_run`."""
 
     _kind = ""
     _fork_timeout = 50_000_000  # ns
@@ -119,7 +119,7 @@ class Thread:
             pass  # it is kicked already
 
     def _wait(self, nanoseconds: int) -> int:
-        """Waits, or until there is something to do; _PAUSE or STOP when the thread shall end."""
+        """Waits, or until there is something to do; _PAUSE or STOP when the thread has to end."""
         self._account()
         if not self._stopping:
             self._wake.acquire(timeout=nanoseconds / 1e9)
@@ -193,7 +193,7 @@ _interpreters = _find_interpreters()  # now: when it is asked, the program's fol
 
 
 def in_main_interpreter() -> bool:
-    """False in a sub-interpreter, which has no threads of ours."""
+    """False in a sub-interpreter, which has no threads of vmscope's."""
     return _interpreters is None or bool(_interpreters.get_current() == _interpreters.get_main())
 
 

@@ -65,7 +65,7 @@ class Base:
         return ready
 
     def set_callbacks(self, callbacks: dict[int, Callable[..., object]]) -> None:
-        """In the place of those there were."""
+        """Replaces those there were."""
         self.callbacks = callbacks
         self._called = sum(map(events.bit, callbacks))
 
@@ -102,7 +102,7 @@ class Base:
 
     def failed(self, event: Event | Extension, error: BaseException) -> None:
         """Counts and logs what a callback raised; the tenth time in a row disables its event for this environment.
-        Where logging fails too, nobody is told.
+        Where logging fails too, the error is discarded.
 
         Raises it again, when it is not the callback's: a signal came meanwhile, and its handler raised it.
         """

@@ -60,7 +60,7 @@ class Points:
 
 
 class Pops:
-    """The frames whose end somebody waits for, on all threads."""
+    """The frames whose end an agent waits for, on all threads."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, tuple[FrameType, list[Environment]]] = {}  # by id, which the frame keeps

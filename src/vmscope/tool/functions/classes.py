@@ -112,8 +112,8 @@ class Classes(Base):
     def get_class_fields(self, klass: type) -> list[str]:
         """Its own fields, without those of its bases, in the order of their declaration.
 
-        CPython: what is annotated in it, what else stands in its `__dict__` and is no method, what its methods assign
-        to attributes of self.
+        CPython: what is annotated in it, all else in its `__dict__` that is not a method, what its methods assign to
+        attributes of self.
         Differs: an attribute that other code sets on an object is not a field of its class.
         """
         return field_names(prepared(klass))
@@ -140,7 +140,7 @@ class Classes(Base):
         ctypes arrays, and what derives from these.
 
         CPython: its bases.
-        Differs: such a class has methods, may have fields, and, but for those of ctypes, elements of any type.
+        Differs: such a class has methods, may have fields, and, except those of ctypes, elements of any type.
         """
         return is_array(klass)
 

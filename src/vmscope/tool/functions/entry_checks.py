@@ -197,7 +197,7 @@ def callbacks(value: object) -> None:
 
 
 def whole(bits: int, error: type[ToolError] = IllegalArgument, low: int | None = None) -> Check:
-    """An int that a signed integer of so many bits can hold, and not below `low`."""
+    """An int that a signed integer of this many bits can hold, and not below `low`."""
     limit = 1 << bits - 1
     least = -limit if low is None else low
 

@@ -64,7 +64,7 @@ class Fields(Base):
 
     @function
     def is_field_synthetic(self, klass: type, field: str) -> bool:
-        """Whether nobody wrote it.
+        """Whether it was generated.
 
         CPython: names like `__module__` and `__weakref__`, which every class gets.
         """
@@ -128,7 +128,7 @@ def is_compiled(evaluate: FunctionType, klass: type) -> bool:
 
 
 def unevaluated(evaluate: FunctionType, klass: type) -> Mapping[str, object]:
-    """The texts of annotations that nobody has evaluated. All names in them stand for texts, so nothing of the program
+    """The texts of annotations that were not evaluated. All names in them stand for texts, so nothing of the program
     runs; but annotationlib calls the function itself first, to see what it can, and that would evaluate them."""
     import annotationlib  # type: ignore[import-not-found]  # since 3.14
 

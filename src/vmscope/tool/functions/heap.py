@@ -24,7 +24,7 @@ class Heap(Tagging):
     ) -> None:
         """Calls back for every object, reachable or not: `heap_iteration`, then, where they apply, `primitive_field`,
         `array_primitive_value`, `string_primitive_value`. With a class, for its own objects only, without those of
-        derived classes. A callback that answers ABORT ends it. IllegalArgument for what are no HeapCallbacks.
+        derived classes. A callback that answers ABORT ends it. IllegalArgument for callbacks of another type.
 
         CPython: gc.get_objects(), and what these refer to that the collector does not know, such as str and int.
         Differs: a tuple, and an object that the collector does not know, is not found while only C code refers to it;
@@ -42,9 +42,9 @@ class Heap(Tagging):
         user_data: object = None,
     ) -> None:
         """Calls `heap_reference` for every reference from an object, or, with None, from the roots, and from all that
-        is visited so; each object is visited once, and only if the answer to a reference to it was OBJECTS or None.
+        is visited so. Each object is visited once, and only if the answer to a reference to it was OBJECTS or None.
         Filter and class say for which objects callbacks are called; the others are visited. ABORT ends it.
-        IllegalArgument for what are no HeapCallbacks.
+        IllegalArgument for callbacks of another type.
 
         CPython: gc.get_referents, `__dict__` of classes, co_consts; the roots are the interpreter's classes, imported
         modules, threads, and the variables of their frames.

@@ -30,7 +30,7 @@ class LocalVariables(Base):
 
     @function
     def get_local_int(self, thread: Thread | None, depth: int, slot: int) -> int:
-        """TypeMismatch for what is no int of 32 bits.
+        """TypeMismatch for what is not an int of 32 bits.
 
         CPython: f_locals.
         Differs: the type is that of the object which is there now.
@@ -39,7 +39,7 @@ class LocalVariables(Base):
 
     @function
     def get_local_long(self, thread: Thread | None, depth: int, slot: int) -> int:
-        """TypeMismatch for what is no int of 64 bits.
+        """TypeMismatch for what is not an int of 64 bits.
 
         CPython: f_locals.
         Differs: the type is that of the object which is there now; an int that `get_local_int` gives it gives too.
@@ -48,7 +48,7 @@ class LocalVariables(Base):
 
     @function
     def get_local_float(self, thread: Thread | None, depth: int, slot: int) -> float:
-        """TypeMismatch for what is no float.
+        """TypeMismatch for what is not a float.
 
         CPython: f_locals.
         Differs: Python's floats are doubles, and given whole.
@@ -57,7 +57,7 @@ class LocalVariables(Base):
 
     @function
     def get_local_double(self, thread: Thread | None, depth: int, slot: int) -> float:
-        """TypeMismatch for what is no float.
+        """TypeMismatch for what is not a float.
 
         CPython: f_locals.
         """
@@ -65,7 +65,7 @@ class LocalVariables(Base):
 
     @function
     def get_local_instance(self, thread: Thread | None, depth: int) -> object:
-        """What the method of this frame was called on. InvalidSlot for a frame that is no method's.
+        """What the method of this frame was called on. InvalidSlot for a frame that is not a method's.
 
         CPython: the first argument, when a class of its type has this code as a method of its own.
         """

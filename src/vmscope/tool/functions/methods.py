@@ -147,7 +147,7 @@ class Methods(Base):
     def is_method_native(self, method: Method) -> bool:
         """Whether it is C code.
 
-        CPython: whether it is no code object.
+        CPython: whether it is not a code object.
         """
         return not isinstance(method, CodeType)
 

@@ -23,7 +23,7 @@ class Modules(Base):
     def get_all_modules(self) -> list[ModuleType]:
         """Every imported module, once.
 
-        CPython: sys.modules, without what stands there and is no module.
+        CPython: sys.modules, without what stands there and is not a module.
         """
         return loaded_modules()
 
@@ -31,7 +31,7 @@ class Modules(Base):
     def get_named_module(self, class_loader: object, package_name: str) -> ModuleType | None:
         """The module of this name, `shop.models` or `shop/models`, if this loader made it; None for no such module.
 
-        IllegalArgument for what is no loader; None is the loader of builtin and frozen modules.
+        IllegalArgument for what is not a loader; None is the loader of builtin and frozen modules.
 
         CPython: sys.modules and the module's `__spec__`.
         Differs: most modules have a loader of their own.
@@ -61,7 +61,7 @@ class Modules(Base):
     def get_class_loader_classes(self, initiating_loader: object) -> list[type]:
         """The classes of the modules that this loader made; with None, of those that builtin and frozen modules have.
 
-        IllegalArgument for what is no loader.
+        IllegalArgument for what is not a loader.
 
         CPython: all classes, by their module.
         Differs: a loader that handed its work on is not asked.
@@ -73,7 +73,7 @@ class Modules(Base):
     def add_to_bootstrap_class_loader_search(self, segment: str) -> None:
         """Has modules searched here before any that are installed, but after the standard library's.
 
-        IllegalArgument in LIVE for what is no folder and no zip file.
+        IllegalArgument in LIVE for what is neither a folder nor a zip file.
 
         CPython: a place in sys.path behind the standard library's folders, and behind what was added before.
         Differs: the folder of the program's script, which stands first, still is.
@@ -89,8 +89,8 @@ class Modules(Base):
     def add_to_system_class_loader_search(self, segment: str) -> None:
         """Has modules searched here too, after all other places.
 
-        IllegalArgument in LIVE for what is no folder and no zip file; ClassLoaderUnsupported when the program has made
-        something else than a list of sys.path.
+        IllegalArgument in LIVE for what is neither a folder nor a zip file; ClassLoaderUnsupported when the program has
+        made something else than a list of sys.path.
 
         CPython: the end of sys.path.
         """

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Entered(Protocol):
-        """Monitors that are no locks of Python's: any object may be one."""
+        """Monitors that are not locks of Python's: any object may be one."""
 
         def held(self, thread: Thread) -> list[object]:
             """The objects that it has entered."""
             ...
 
         def holder(self, thing: object) -> tuple[Thread | None, int, list[Thread]] | None:
-            """Owner, how often it has it, who waits; None for what nobody has, or waits for."""
+            """Owner, how often it has it, who waits; None for an object that no thread has, or waits for."""
             ...
 
 
@@ -87,11 +87,11 @@ class MonitorInfo(Base):
     @function
     def get_object_monitor_usage(self, object: object) -> MonitorUsage:
         """Who has a lock, and who waits; of a condition, its lock, and who waits to be notified. An object that is
-        no lock is had by nobody.
+        not a lock has no owner.
 
         CPython: an RLock tells its owner; threading.Condition.wait's frames tell who waits to be notified.
         Differs: a plain Lock's owner, and who waits to get a lock, are known of those made since \
-can_get_owned_monitor_info or its like was taken; of other Locks only that somebody has it.
+can_get_owned_monitor_info or similar was taken; of other Locks only whether a thread has it.
         """
         lock = getattr(object, "_lock", None) if is_condition(object) else object
         owner, count, waiters = next(filter(None, (each.holder(object) for each in entered)), None) or holder(lock)

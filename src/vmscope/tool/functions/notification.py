@@ -59,7 +59,7 @@ class Notification(Base):
         IllegalArgument for a thread where the event is for all threads only.
 
         CPython: a set of events for all threads, and one for each thread that was named.
-        Differs: the order is that of JDK 25 (17 looks at the thread first); the numbers between the events are no
+        Differs: the order is that of JDK 25 (17 looks at the thread first); the numbers between the events are not
         events, where HotSpot takes all from 47 to 88.
         """
         kind = KINDS[event_type]

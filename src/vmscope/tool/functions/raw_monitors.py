@@ -12,7 +12,7 @@ from vmscope.tool.model.monitors import RawMonitor
 class RawMonitors(Base):
     @function
     def create_raw_monitor(self, name: str) -> RawMonitor:
-        """A new one, which nobody owns.
+        """A new one, without an owner.
 
         CPython: a lock of `_thread`, with its owner and those who wait beside it.
         """
@@ -29,7 +29,7 @@ class RawMonitors(Base):
 
     @function
     def raw_monitor_enter(self, monitor: RawMonitor) -> None:
-        """Waits until nobody else owns it.
+        """Waits until no other thread owns it.
 
         CPython: the lock, unless this thread has it already.
         """

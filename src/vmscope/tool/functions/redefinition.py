@@ -52,8 +52,8 @@ class Redefinition(Base):
     def redefine_classes(self, definitions: Sequence[ClassDefinition]) -> None:
         """Gives methods of these classes new code: all, or, when anything is wrong with one, none.
 
-        For each, in this order: IllegalArgument for what is no ClassDefinition; InvalidClass, NullPointer,
-        UnmodifiableClass, InvalidClassFormat, UnsupportedVersion; then, for each, NamesDontMatch;
+        For each, in this order: IllegalArgument for what is not a ClassDefinition; InvalidClass, NullPointer,
+        UnmodifiableClass, InvalidClassFormat, UnsupportedVersion. Then, for each: NamesDontMatch;
         RedefinitionMethodAdded and RedefinitionMethodDeleted, also for other parameters; RedefinitionSchemaChanged for
         other fields; RedefinitionMethodModifiersChanged for a function that becomes a generator or a coroutine, or is
         none any more; FailsVerification for other free variables.
@@ -171,7 +171,7 @@ def planned(klass: type, code: CodeType, holders: Holders) -> list[Change]:
 
 
 def own_functions(klass: type, holders: Holders) -> list[FunctionType]:
-    """The functions of the methods written in it; with all copies of them, but for a class made within a function, of
+    """The functions of the methods written in it; with all copies of them, except a class made within a function, of
     which there may be others with the same code."""
     name = introspection.qualname(klass)
     own = [
@@ -222,7 +222,7 @@ def original_body(klass: type) -> CodeType | None:
 
 
 def stored(body: CodeType) -> set[str]:
-    """The names that a class's body assigns to, but for those that every class has."""
+    """The names that a class's body assigns to, except those that every class has."""
     names = {str(each.argval) for each in dis.get_instructions(body) if each.opname == "STORE_NAME"}
     return {name for name in names if not (name.startswith("__") and name.endswith("__"))}
 
@@ -246,8 +246,8 @@ def parameters(code: CodeType) -> tuple[object, ...]:
 
 
 def assigned(changes: list[Change]) -> list[CodeType]:
-    """Assigns, but for what is the same; the code objects that no function has any more. UnmodifiableClass, with
-    nothing changed, when somebody (an audit hook) forbids it."""
+    """Assigns, except what is the same; the code objects that no function has any more. UnmodifiableClass, with
+    nothing changed, when an audit hook forbids it."""
     done: list[Change] = []
     try:
         for function, code in changes:

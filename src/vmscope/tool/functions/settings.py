@@ -41,7 +41,7 @@ class Settings(Base):
 
     @function
     def set_verbose_flag(self, flag: VerboseFlag, value: bool | int) -> None:
-        """Lets the VM tell of its collections, imports or extension modules on standard error, or keeps it silent.
+        """Lets the VM report its collections, imports or extension modules on standard error, or keeps it silent.
         Nothing comes of OTHER.
 
         CPython: gc.DEBUG_STATS; a finder that finds nothing, first in sys.meta_path; _imp.create_dynamic, wrapped.
@@ -50,7 +50,7 @@ class Settings(Base):
 
     @function
     def set_heap_sampling_interval(self, sampling_interval: int) -> None:
-        """SampledObjectAlloc is sent, on average, once in so many bytes of new objects; 0: for each. 512 KiB at first.
+        """SampledObjectAlloc is sent, on average, once in this many bytes of new objects; 0: for each. First 512 KiB.
 
         CPython: the next sample's distance is drawn at random, from 0 to twice as much.
         Differs: what an object has beside itself, as a list's items, does not count.

@@ -59,7 +59,7 @@ class Stacks(Base):
 
     @function
     def get_stack_trace(self, thread: Thread | None, start_depth: int, max_frame_count: int) -> list[FrameInfo]:
-        """The frames of one thread from this depth on, so many at most. A negative depth counts from the outermost
+        """The frames of one thread from this depth on, this many at most. A negative depth counts from the outermost
         frame, which is -1. IllegalArgument for a depth that the stack has not, ThreadNotAlive.
 
         CPython: read in one go, while no thread runs; on a build without the GIL the thread goes on meanwhile.
@@ -72,7 +72,7 @@ class Stacks(Base):
 
     @function
     def get_all_stack_traces(self, max_frame_count: int) -> list[StackInfo]:
-        """All live threads with their states and stacks, so many frames of each at most.
+        """All live threads with their states and stacks, this many frames of each at most.
 
         CPython: all stacks as of one moment; on a build without the GIL one after the other.
         """

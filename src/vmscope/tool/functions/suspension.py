@@ -119,7 +119,7 @@ thread is suspended, each line and jump of the others costs a call. It goes on t
         """As `suspend_thread` for each, the current thread last. What became of each stands in the list: NONE,
         THREAD_SUSPENDED, THREAD_NOT_ALIVE, INVALID_THREAD.
 
-        CPython: as for one; all are told before any is waited for.
+        CPython: as for one; all are asked to stop before any is waited for.
         """
         with self.host.lock:
             results = [outcome(self._add, thread) for thread in threads]
@@ -139,7 +139,7 @@ thread is suspended, each line and jump of the others costs a call. It goes on t
         return [outcome(self._resume, thread) for thread in threads]
 
     def _arm(self, added: Sequence[Thread]) -> None:
-        """NotAvailable, and nobody is suspended, where sys.monitoring cannot be had."""
+        """NotAvailable, and no thread is suspended, where sys.monitoring cannot be had."""
         self.host.changed()
         if not self.host.suspension.armed:
             for thread in added:

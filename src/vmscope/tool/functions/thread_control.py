@@ -62,7 +62,7 @@ class ThreadControl(Base):
         """Starts a thread that runs `proc(environment, argument)`. `thread` is a new `Thread(name=...)`; InvalidThread
         for one that was started before, InvalidPriority for one not from 1 to 10.
 
-        CPython: _thread.start_new_thread; `threading` does not know it, and nobody waits for it at exit. What it \
+        CPython: _thread.start_new_thread; `threading` does not know it, and the exit does not wait for it. What it \
 raises is logged.
         Differs: the priority has no effect.
         """
@@ -126,7 +126,7 @@ def _interrupt_main(thread: Thread) -> None:
 
 
 def _forget_dummy(thread: Thread) -> None:
-    """What asks for the current thread, as logging does, lets `threading` make an object that nobody would end."""
+    """What asks for the current thread, as logging does, lets `threading` make an object that never ends."""
     threading = sys.modules.get("threading")
     if threading is not None and isinstance(threading._active.get(thread.ident), threading._DummyThread):
         with threading._active_limbo_lock:

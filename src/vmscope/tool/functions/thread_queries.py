@@ -1,4 +1,4 @@
-"""The functions that tell of threads and thread groups, and keep something for a thread."""
+"""The functions that report threads and thread groups, and keep something for a thread."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ThreadQueries(Base):
     def get_thread_info(self, thread: Thread | None = None) -> ThreadInfo:
         """Name, priority, daemon or not, group; None is the current thread.
 
-        CPython: what `threading` knows; a thread that it does not know is a daemon: nobody waits for it at exit.
+        CPython: what `threading` knows; a thread that it does not know is a daemon: the exit does not wait for it.
         Differs: the priority is 5, or what `run_agent_thread` was given, and there is no context class loader; the \
 name may be "".
         """

@@ -97,7 +97,7 @@ def within(things: list[object] | tuple[object, ...], place: int) -> int:
 
 
 def memory(letter: str, given: object) -> memoryview:
-    """Its elements; what is no array of this kind is the agent's mistake."""
+    """Its elements; what is not an array of this kind is the agent's mistake."""
     view = any_memory(given)
     if view.format not in FORMATS[letter] or view.itemsize != SIZES[letter]:
         raise MisuseError(TypeError, f"a {type(given).__name__} of {view.format!r} is not an array of {letter}")

@@ -165,7 +165,7 @@ class NativeAgentBridge:
         return jthreads.object_of(thread)
 
     def take_interrupt(self) -> bool:
-        """Whether the calling thread was interrupted, and was not told so yet: now it is."""
+        """Whether the calling thread was interrupted, and has not seen it yet: now it has."""
         thread = threads.current()
         told, thread.interrupted = thread.interrupted, False
         return told
@@ -181,7 +181,7 @@ class NativeAgentBridge:
         agent_errors.report(agent, place, "%s left an exception pending", place, error=error)
 
     def post_exhausted(self, error: MemoryError) -> None:
-        """A function of JNI's has found no memory. Of what the program's code raised in it that has been told."""
+        """A function of JNI's has found no memory. Where the program's code raised it, that has been reported."""
         trace = error.__traceback__
         while trace is not None and frames.is_own(trace.tb_frame.f_code):
             trace = trace.tb_next
@@ -204,7 +204,7 @@ class NativeAgentBridge:
 
     def address(self, environment: Environment) -> int:
         """Of the jvmtiEnv that stands for an environment. An agent may call one that was disposed of, for long: not
-        before so many have been is one used again."""
+        before that number have been is one used again."""
         with self.host.lock:
             known = self._environments.get(environment)
             if known is None:
@@ -216,7 +216,7 @@ class NativeAgentBridge:
         return known
 
     def field_id(self, klass: Class, name: str) -> int:
-        """The same each time. It is no address: a foreign one is found out."""
+        """The same each time. It is not an address: a foreign one is found out."""
         key = (id(klass), name)
         known = self._field_ids.get(key)
         if known is None:

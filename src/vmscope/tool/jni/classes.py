@@ -1,10 +1,10 @@
 """What C callers know as classes: those that Python has, and its modules, whose functions are methods there too.
 
-A module `shop.models` is a class `Lshop/models;` that nobody makes objects of: public, final, initialised once its
+A module `shop.models` is a class `Lshop/models;` that has no objects: public, final, initialised once its
 body has run. Its methods are the functions that were written in it, those behind decorators too, and, of a module of C
-code, its functions; its fields are the other names that stand in it. It derives from nothing, is no interface and no
-array, and cannot be redefined: a function can, with the class that it is a method of. Modules are loaded classes, so a
-debugger finds the function that it wants to stop in.
+code, its functions; its fields are the other names that stand in it. It derives from nothing, is neither an interface
+nor an array, and cannot be redefined: a function can, with the class that it is a method of. Modules are loaded
+classes, so a debugger finds the function that it wants to stop in.
 
 Every method has such a class: the one that Python's interface gives, else the module whose file the code is in, else
 `builtins`, which has the functions that make code out of text.
@@ -130,7 +130,7 @@ def get_implemented_interfaces(environment: Environment, klass: ModuleType) -> l
 
 
 def is_not(environment: Environment, klass: ModuleType) -> bool:
-    """It is no interface, no array class, not modifiable."""
+    """Neither an interface nor an array class nor modifiable."""
     return False
 
 

@@ -50,7 +50,7 @@ def to_python(jni: Jni, letter: str, value: int | float) -> object:
 
 
 def to_java(jni: Jni, letter: str, value: object) -> int | float:
-    """As C gets it. TypeError for what is no such thing, OverflowError for an integer that is too large
+    """As C gets it. TypeError for anything else, OverflowError for an integer that is too large
     for it. A float becomes the nearest that there is, or infinite, as Java makes one of a double."""
     if letter == "L":
         return jni.local(value)

@@ -1,4 +1,4 @@
-"""JNI's functions about exceptions, but for those in C."""
+"""JNI's functions about exceptions, except those in C."""
 
 from __future__ import annotations
 

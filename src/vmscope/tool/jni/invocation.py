@@ -190,6 +190,6 @@ class Invocation(Group):
 
 
 def overridden(klass: type, target: CallTarget) -> bool:
-    """Whether a class has a method of its own in the place of Java's."""
+    """Whether a class has a method of its own instead of Java's."""
     base, value = targets.looked_up(klass, target.name)
     return base is not None and base is not target.owner and targets.within(base, value) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class MisuseError(Exception):
-    """A call that no correct agent makes. With `-Xcheck:jni` it is told in the log; without, `pending` is pending."""
+    """A call that no correct agent makes. With `-Xcheck:jni` it is logged; without, `pending` is pending."""
 
     def __init__(self, pending: type[Exception], text: str) -> None:
         super().__init__(text)

@@ -1,7 +1,7 @@
 """What a jthread refers to: the program's own object for the thread, which `threading` has, else a stand-in for one.
 
-A handle may be made when `threading` does not have the object yet, and so often that a look for it would cost more than
-the event; so it is resolved when it is used (`native/jni/handles.c`).
+A handle may be made when `threading` does not have the object yet, and so often that a look for it would cost more
+than the event. So it is resolved when it is used (`native/jni/handles.c`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from vmscope.tool.model.threads import Thread
 
 
 class UnknownThread(threading.Thread):
-    """Stands for a thread that `threading` does not know, and is not told of: an agent's, one of C code's."""
+    """Stands for a thread that `threading` does not know, and must not: an agent's, one of C code's."""
 
     def __init__(self, thread: Thread) -> None:  # not that of its base, which would count it among the program's
         self.thread = thread
@@ -71,7 +71,7 @@ def object_of(thread: Thread | UnknownThread) -> threading.Thread:
 
 
 def thread_of(thing: object) -> object:
-    """The Thread of what an agent hands over for one; what is no thread comes back as it is."""
+    """The Thread of what an agent hands over for one; what is not a thread comes back as it is."""
     if isinstance(thing, UnknownThread):
         return thing.thread
     return threads.of_program(thing) if introspection.is_a(thing, threading.Thread) else thing

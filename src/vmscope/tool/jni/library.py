@@ -125,7 +125,7 @@ class NativeAgent(Agent):
 
 
 def _encode(options: str) -> bytes:
-    """As they were given on a command line; what no command line can hold, in UTF-8 all the same."""
+    """As they were given on a command line; what no command line can hold, in UTF-8."""
     try:
         return os.fsencode(options)
     except UnicodeEncodeError:

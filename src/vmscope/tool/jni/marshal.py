@@ -1,7 +1,7 @@
 """How a call from C reaches a method of `Environment`: arguments read from C, results written to C.
 
 All follows from the table in `tool.functions`: a reader or a writer for each of its types. Arguments are looked at in
-the JVM's order, so that of several wrong ones the same is told as there.
+the JVM's order, so that of several wrong ones the same error is reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JNI's MonitorEnter and MonitorExit: each object has a lock, which is there while somebody has it or waits for it.
+"""JNI's MonitorEnter and MonitorExit: each object has a lock, which is there while a thread has it or waits for it.
 What a thread has at its end, or when it is detached, it gives up."""
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Monitors(Group):
             return [each.thing for each in self._monitors.values() if each.owner is thread]
 
     def holder(self, thing: object) -> tuple[Thread | None, int, list[Thread]] | None:
-        """Who has an object's monitor, how often, and who waits for it; None where nobody does."""
+        """Who has an object's monitor, how often, and who waits for it; None where no thread does."""
         with self._changing:
             monitor = self._monitors.get(id(thing))
             return None if monitor is None else (monitor.owner, monitor.entered, [*monitor.waiters])

@@ -58,7 +58,7 @@ def callbacks(
     bridge: NativeAgentBridge, environment: Environment, address: int, size: int
 ) -> dict[Event, Callable[..., object]]:
     """A function pointer for each event from VMInit on, as many as `size` has room for: an older agent's table is
-    shorter, and what a newer one has behind ours nobody calls."""
+    shorter, and what a newer one has behind vmscope's is never called."""
     count = max(0, min(size // POINTER.size, LAST_EVENT - FIRST_EVENT + 1))
     raw = bridge.jni.read(address, count * POINTER.size)
     block = bridge.address(environment)

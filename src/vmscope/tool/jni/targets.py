@@ -197,7 +197,7 @@ def skipped_of(base: Klass, value: object) -> int:
 
 
 def within(base: Klass, value: object) -> Method | None:
-    """What an attribute is to the tool interface; None for what is no method."""
+    """What an attribute is to the tool interface; None for what is not a method."""
     if introspection.is_one_of(value, introspection.NATIVE):
         return value  # type: ignore[return-value]
     if introspection.is_one_of(value, (type, ModuleType)):
@@ -218,7 +218,7 @@ def outermost(value: object, count: int) -> object:
 
 
 def takes(function: FunctionType, count: int, skipped: int) -> bool:
-    """Whether it can be called with so many arguments by position, after those that are skipped."""
+    """Whether it can be called with this many arguments by position, after those that are skipped."""
     code = function.__code__
     required = code.co_argcount - len(function.__defaults__ or ())
     keywords = introspection.parameters(code)[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]

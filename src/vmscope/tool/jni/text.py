@@ -21,7 +21,7 @@ def encode(text: str) -> bytes:
 
 
 def decode(raw: bytes) -> str:
-    """What a JVM makes of it: a byte that is no modified UTF-8 stands for itself, and there are as many units as bytes
+    """What a JVM makes of it: a byte that is not modified UTF-8 stands for itself, and there are as many units as bytes
     that begin one, so that what follows malformed bytes may be cut off."""
     if raw.isascii():
         return raw.decode("ascii")

@@ -1,4 +1,4 @@
-"""What a frame waits for and what it has, told by its code alone: which of its variables and of its stack to look at.
+"""What a frame waits for and what it has, by its code alone: which of its variables and of its stack to look at.
 
 Code at one instruction says where the lock of each `with` block around it stands, and, where it calls, by which names
 it came to what it calls. Nothing of the program runs to find that out.
@@ -66,7 +66,7 @@ class Source:
         self.at = 0  # where the plan's slots have this one
 
     def find(self, kept: tuple[object, ...]) -> object:
-        """None where it is no longer there, or cannot be told without running what the program has written."""
+        """None where it is no longer there, or cannot be known without running what the program has written."""
         thing = kept[self.at]
         names = self.attributes
         if self.slot == GLOBALS and thing is not None:

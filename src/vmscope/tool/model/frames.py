@@ -19,7 +19,7 @@ OWN = sys._getframe().f_code.co_filename[: -len("tool/model/frames.py")]  # the 
 
 
 def is_own(code: CodeType) -> bool:
-    """Whether it is vmscope's: no event tells of it."""
+    """Whether it is vmscope's: no event reports it."""
     return code.co_filename.startswith(OWN)
 
 

@@ -184,7 +184,7 @@ def contents(cell: object) -> object:
 
 
 def evaluates_annotations(code: CodeType) -> bool:
-    """Whether it is of the function that the compiler makes for annotations (3.14), which nobody wrote."""
+    """Whether it is of the function that the compiler makes for annotations (3.14), which is not in the source."""
     return code.co_name == "__annotate__" and code.co_posonlyargcount == 1
 
 
@@ -254,6 +254,6 @@ def parameters(code: CodeType) -> list[str]:
 
 
 def slots(code: CodeType) -> tuple[str, ...]:
-    """The names of a frame's variables by slot: locals, then cells that are no parameters, then free variables."""
+    """The names of a frame's variables by slot: locals, then cells that are not parameters, then free variables."""
     cells = tuple(name for name in code.co_cellvars if name not in code.co_varnames)
     return code.co_varnames + cells + code.co_freevars

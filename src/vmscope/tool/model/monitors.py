@@ -45,7 +45,7 @@ class RawMonitor:
             self._lock.release()
 
     def wait(self, millis: int) -> None:
-        """Until it is notified, or so many milliseconds have passed; 0 or less: for ever. Interrupted."""
+        """Until it is notified, or this many milliseconds have passed; 0 or less: for ever. Interrupted."""
         self.check_owner()
         own = threads.current()
         waiter = _thread.allocate_lock()

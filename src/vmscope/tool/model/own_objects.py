@@ -1,4 +1,4 @@
-"""Which of the objects are vmscope's own, so that no walk tells of them: the twin of native/heap/own_objects.c.
+"""Which of the objects are vmscope's own, so that no walk reports them: the twin of native/heap/own_objects.c.
 
 Its classes, modules, functions and their objects are, and the names of its modules. The twin does not look for what
 else only these refer to, such as their lists and dictionaries.

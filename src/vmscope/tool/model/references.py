@@ -169,7 +169,7 @@ def tag_of(tags: Tags, thread: Thread) -> int:
 
 
 def roots() -> Iterator[tuple[ReferenceKind, object]]:
-    """What is reached without going through another object, but for threads' variables: the classes of the
+    """What is reached without going through another object, except threads' variables: the classes of the
     interpreter, imported modules, `threading`'s threads."""
     for klass in introspection.loaded_classes():
         if not introspection.flags(klass) & introspection.HEAP:
@@ -184,7 +184,7 @@ def roots() -> Iterator[tuple[ReferenceKind, object]]:
 
 
 def stacks() -> Iterator[tuple[Thread, int, FrameType]]:
-    """Each frame of each thread, innermost first, with its depth, but for those of vmscope's own code. The current
+    """Each frame of each thread, innermost first, with its depth, except those of vmscope's own code. The current
     thread's begin below those that are just walking."""
     frames = sys._current_frames()
     current = threads.current()

@@ -129,7 +129,7 @@ class Tagging(Base):
 
     @function
     def set_tag(self, object: object, tag: int) -> None:
-        """Gives it a tag, in the place of the one it had; 0 takes it away.
+        """Gives it a tag, in place of the one it had; 0 takes it away.
 
         CPython: a map by identity, with weak references; ObjectFree is sent when one dies.
         Differs: an object without weak references, such as a str, tuple, list or dict, lives while it is tagged.

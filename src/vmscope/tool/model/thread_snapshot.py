@@ -54,7 +54,7 @@ ACQUIRED = "acquired"  # a lock, to get it
 
 
 class Wait:
-    """At so many frames from the innermost, for this; None where it cannot be told."""
+    """At this many frames from the innermost, for this; None where it is not known."""
 
     __slots__ = ("depth", "how", "what")
 
@@ -89,7 +89,7 @@ class ThreadSnapshot:
 
 
 class Turns:
-    """Called often, it lets other threads run when the last time was a while ago, or will be in so many ns."""
+    """Called often, it lets other threads run when the last time was a while ago, or will be in this many ns."""
 
     def __init__(self) -> None:
         self._since = time.perf_counter_ns()
@@ -316,7 +316,7 @@ def owners(seen: Iterable[ThreadSnapshot], turn: Callable[[], None]) -> dict[int
 
 
 def owner_ident(lock: Any) -> int:
-    """The ident of the thread that has it; 0 where nobody has it, or where it cannot be told."""
+    """The ident of the thread that has it; 0 where no thread has it, or where it is not known."""
     if kind(lock) == "_thread.RLock":
         match = OWNER.search(repr(lock))
         return int(match[1]) if match else 0

@@ -1,4 +1,4 @@
-"""What a thread is doing, told from outside: by its innermost frame, and by what the kernel says that it waits for."""
+"""What a thread is doing, as seen from outside: its innermost frame, and what the kernel says that it waits for."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def system_call(native_id: int | None) -> list[str]:
 
 
 def condition_wait() -> CodeType | None:
-    """The code of threading.Condition.wait; None where nobody has imported it."""
+    """The code of threading.Condition.wait; None where it is not imported."""
     threading = sys.modules.get("threading")
     if threading is None:
         return None

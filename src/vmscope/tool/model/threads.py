@@ -42,7 +42,7 @@ class Thread:
     * `name`, `alive`, `started`, `is_daemon`: below.
     * `priority`: what `run_agent_thread` was given, else 5. It has no effect.
     * `suspended`: whether an environment has suspended it.
-    * `interrupted`: whether `interrupt_thread` was called and the thread has not been told so yet.
+    * `interrupted`: whether `interrupt_thread` was called and the thread has not seen it yet.
     * `of_agent`: whether an agent started it, and not the program.
 
     Its other attributes are vmscope's own. An agent makes one with a name, for `run_agent_thread` to start::

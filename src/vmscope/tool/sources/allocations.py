@@ -53,7 +53,7 @@ class Allocations:
 
 
 def holder() -> str:
-    """Who has the tracer, if it is not vmscope; "" for nobody.
+    """Who has the tracer, if it is not vmscope; "" where it is free.
 
     3.13.0 leaves tracemalloc's in its place when it stops.
     """

@@ -74,7 +74,7 @@ def handlers_of(code: CodeType) -> Handlers:
 def find(frame: FrameType | None, offset: int, error: BaseException) -> tuple[CodeType | None, int]:
     """The method and location of the handler that will catch what is raised here; None and 0 when there is none.
 
-    A loop that ends by it counts as its handler; what reaches vmscope, as under `vmscope run`, nobody has caught.
+    A loop that ends by it counts as its handler; what reaches vmscope, as under `vmscope run`, was not caught.
     """
     ending = isinstance(error, StopIteration | StopAsyncIteration)  # which more than handlers catch
     while frame is not None and not is_own(frame.f_code):
@@ -106,7 +106,7 @@ def ends(code: CodeType, offset: int, error: BaseException) -> bool:
 
 
 def becomes_another(code: CodeType, error: BaseException) -> bool:
-    """Whether what leaves this method is a RuntimeError in the place of it: an iterator's end, out of a generator."""
+    """Whether what leaves this method is a RuntimeError instead of it: an iterator's end, out of a generator."""
     flags = 0x200 if isinstance(error, StopAsyncIteration) else GENERATORS if isinstance(error, StopIteration) else 0
     return bool(code.co_flags & flags)
 

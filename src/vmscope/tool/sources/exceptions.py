@@ -26,11 +26,11 @@ class Exceptions:
     """CPython's RAISE comes in each frame that an exception passes through, EXCEPTION_HANDLED for `finally` too.
 
     An exception is in flight from where it was thrown until it is caught; on the way nothing is sent again. It is known
-    by its id alone, so that it is kept alive no longer than without us; one that C code swallowed stays in flight, but
-    another one at its address begins without a traceback below it, and is thrown anew.
+    by its id alone, so it lives no longer than without vmscope. One that C code swallowed stays in flight, but another
+    one at its address begins without a traceback below it, and is thrown anew.
 
     The interpreter has exceptions of its own: by StopIteration and StopAsyncIteration C code ends a loop or an `await`,
-    by GeneratorExit it closes a generator. Where no `raise` threw one, and no `except` will catch it, nobody is told.
+    by GeneratorExit it closes a generator. One that no `raise` threw, and no `except` will catch, is not reported.
     """
 
     def __init__(self, thrown: EventDispatcher, caught: EventDispatcher) -> None:
@@ -41,12 +41,12 @@ class Exceptions:
         self._flying: WeakKeyDictionary[Thread, dict[int, int]] = WeakKeyDictionary()
 
     def listen(self, host: Host, listened: set[Thread] | None) -> None:
-        """Somebody listens on these threads."""
+        """An environment listens on these threads."""
         self._host = host
         self._listened = listened
 
     def forget(self) -> None:
-        """Nobody listens any more."""
+        """No environment listens any more."""
         self._flying.clear()
 
     def raised(self, code: CodeType, offset: int, error: BaseException) -> None:

@@ -1,7 +1,8 @@
 """FieldAccess and FieldModification: watched attributes of instances, by the class's own way of reaching them.
 
-While a watch is set and its event wanted, the class has `__getattribute__` or `__setattr__` of ours in front of the
-one that it had or inherited, and afterwards it has that again. Only classes that can be changed may be watched.
+While a watch is set and its event wanted, `__getattribute__` or `__setattr__` of vmscope's stands in front of the
+one that the class had or inherited; afterwards the class has that again. Only classes that can be changed may be
+watched.
 Attributes of the class itself, and what C code does to an object, are not seen. A callback sets off no other.
 """
 
@@ -88,7 +89,7 @@ class FieldWatches(Base):
     def set_field_access_watch(self, klass: type, field: str) -> None:
         """Sends FieldAccess before an instance's attribute is read. InvalidFieldID, UnmodifiableClass, Duplicate.
 
-        CPython: `__getattribute__` of the class, replaced while somebody wants the event.
+        CPython: `__getattribute__` of the class, replaced while an environment wants the event.
         Differs: attributes of instances only.
         """
         self._watch(Event.FIELD_ACCESS, klass, field)
@@ -105,8 +106,8 @@ class FieldWatches(Base):
     def set_field_modification_watch(self, klass: type, field: str) -> None:
         """Sends FieldModification before an instance's attribute is set. InvalidFieldID, UnmodifiableClass, Duplicate.
 
-        CPython: `__setattr__` of the class, replaced while somebody wants the event.
-        Differs: attributes of instances only; deleting one is no modification.
+        CPython: `__setattr__` of the class, replaced while an environment wants the event.
+        Differs: attributes of instances only; deleting one is not a modification.
         """
         self._watch(Event.FIELD_MODIFICATION, klass, field)
 

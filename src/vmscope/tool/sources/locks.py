@@ -2,7 +2,7 @@
 asked for what only they can tell.
 
 They replace the two names and nothing else: locks that were there before, and those that `_thread` makes, stay what
-they are; so does what gevent puts in the place of all of them. It is for good, as a JVM's flags are: locks that were
+they are; so does what gevent puts instead of all of them. It is for good, as a JVM's flags are: locks that were
 made so are in use.
 """
 
@@ -101,8 +101,8 @@ class Locks:
 
 
 def in_place_of(theirs: Callable[..., object], base: type[MonitorLock]) -> Callable[..., object]:
-    """The `__new__` of a class that makes such locks, and what there was before where gevent or its like has put locks
-    of its own in the place of CPython's: those know greenlets.
+    """The `__new__` of a class that makes such locks, and what there was before where gevent or similar has put locks
+    of its own instead of CPython's: those know greenlets.
     """
 
     def new(cls: type[MonitorLock], *arguments: Any, **named: Any) -> object:

@@ -52,7 +52,7 @@ OF_C = bit(Extension.CALL_C) | bit(Extension.RETURN_C) | bit(Extension.RAISE_C)
 
 
 class Monitoring:
-    """Follows what is wanted; everything here runs under the host's lock, but for what sys.monitoring calls."""
+    """Follows what is wanted; everything here runs under the host's lock, except what sys.monitoring calls."""
 
     def __init__(self) -> None:
         def dispatcher(event: Event | Extension, shape: str = "plain") -> EventDispatcher:
@@ -75,7 +75,7 @@ class Monitoring:
     # -- what is switched on ----------------------------------------------------------------------
 
     def update(self, host: Host) -> None:
-        """Listeners first, then what instruments: so nothing is called that nobody waits for, and nothing is missed."""
+        """Listeners first, then what instruments: so nothing is called without a listener, and nothing is missed."""
         self._host = host
         wanted = host.wanted()
         self._listen(host)
@@ -273,7 +273,7 @@ def listeners(host: Host, event: Event | Extension) -> tuple[tuple[Environment, 
 
 
 def threads_of(rows: tuple[tuple[object, object, Any, bool], ...]) -> set[Thread] | None:
-    """The threads that somebody listens to; None for every thread."""
+    """The threads that an environment listens to; None for every thread."""
     found: set[Thread] = set()
     for _, _, only, _ in rows:
         if only is None:

@@ -1,8 +1,8 @@
 """ThreadStart and ThreadEnd: around what a thread runs, by the functions that start threads, while they are wanted.
 
-A thread of `threading` that ran before has its end told when `threading` forgets it, any other one when its thread
-state goes. C code's own threads, which Python did not start, have no start. What stands here in the place of CPython's
-functions does nothing else, so that it may stay where somebody has put something of their own around it.
+A thread of `threading` that ran before has its end reported when `threading` forgets it, any other one when its thread
+state goes. C code's own threads, which Python did not start, have no start. What replaces CPython's
+functions does nothing else, so that it may stay where other code has wrapped it.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class CapabilitySet(AbstractSet[Capability]):
     __slots__ = ("_bits",)
 
     def __init__(self, capabilities: Iterable[object] | None = (), *, bits: int = 0) -> None:
-        """IllegalArgument for a number that is no capability, NullPointer for None."""
+        """IllegalArgument for a number that is not a capability, NullPointer for None."""
         if capabilities is None:
             raise NullPointer("None where a set of capabilities is needed: give any iterable of Capability")
         for capability in capabilities:
@@ -149,7 +149,7 @@ class CapabilityRules:
     """The rule book and its state, for one VM: HotSpot's rules, whatever four disjoint sets it is given.
 
     `always` can be had in ONLOAD and LIVE, `onload` in ONLOAD only; of the `_solo` ones one environment at a time
-    can hold each. What was had once in ONLOAD can be had ever after. Every set is an int.
+    can hold each. What was had once in ONLOAD can be had from then on. Every set is an int.
     """
 
     __slots__ = (
@@ -180,7 +180,7 @@ class CapabilityRules:
     def potential(self, current: int, prohibited: int, phase: int, taken: int = 0) -> int:
         """What an environment that holds `current` and is denied `prohibited` could hold. WrongPhase.
 
-        `taken`: what cannot be had alone now, for somebody outside of the interface has what it needs.
+        `taken`: what cannot be had alone now, as another tool has what it needs.
         """
         if phase not in (Phase.ONLOAD, Phase.LIVE):
             raise WrongPhase(f"capabilities are dealt in the phases ONLOAD and LIVE, not in {Phase(phase).name}")

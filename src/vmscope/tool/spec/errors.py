@@ -111,7 +111,7 @@ class NoMoreFrames(ToolError, LookupError):
 
 
 class OpaqueFrame(ToolError, RuntimeError):
-    """Nothing can be told or done about this frame."""
+    """This frame cannot be read or changed."""
 
     code = 32
 
