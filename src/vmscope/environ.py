@@ -47,7 +47,7 @@ def inherited() -> dict[str, str]:
 def is_privileged() -> bool:
     """Whether this process has rights that whoever started it may lack."""
     global _secure
-    if sys.platform == "win32":  # where a process has the rights of its starter, or of somebody who gave a password
+    if sys.platform == "win32":  # where a process has the rights of its starter, or of a user whose password was given
         return False
     if os.getuid() != os.geteuid() or os.getgid() != os.getegid():
         return True

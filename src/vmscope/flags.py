@@ -264,7 +264,7 @@ def read_argument_file(path: str) -> list[str]:
 
 in_force = Flags()  # this process's
 
-on_change: Callable[[str], object] | None = None  # the VM's, which is told which of its flags has another value
+on_change: Callable[[str], object] | None = None  # the VM's: gets the name of a flag that has another value
 
 
 def change(name: str, text: str) -> None:

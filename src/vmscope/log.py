@@ -24,10 +24,10 @@ LEVELS = {"debug": 10, "warning": 30, "error": 40}
 
 FIRST = 10  # of one kind at once
 AGAIN = 60.0  # seconds until there may be one more
-_KINDS = 64  # that are told apart; all others count as one
+_KINDS = 64  # that count by themselves; all others count as one
 _LONGEST = 1000  # characters of an argument
 _FRAMES = 50  # of a traceback; then only the last ones are logged,
-_LONGEST_TRACE = 16 << 10  # and so many characters
+_LONGEST_TRACE = 16 << 10  # and this many characters
 
 shown = False
 
@@ -38,7 +38,7 @@ class Repeats:
     __slots__ = ("_kinds",)
 
     def __init__(self) -> None:
-        # Of each kind: how many may still be told, since when that is, and how many were not told.
+        # Of each kind: how many may still be logged, since when that is, and how many were not logged.
         self._kinds: dict[tuple[str, ...], list[float]] = {}
 
     def admit(self, *kind: str) -> int | None:
@@ -93,7 +93,7 @@ def say(
     logging = sys.modules.get("logging")
     if logging is None or not hasattr(logging, "shutdown"):  # the last of what it defines: it is being imported
         return
-    # Made no earlier than it is needed: configuring logging disables the loggers that there are, unless told otherwise.
+    # Made no earlier than it is needed: configuring logging disables the loggers that there are, by default.
     logger: Logger = logging.getLogger(name)
     number = LEVELS[level]
     if not logger.isEnabledFor(number):

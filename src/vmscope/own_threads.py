@@ -28,11 +28,11 @@ _threshold = 0  # the program's own, where native.NO_COLLECTION stands in its pl
 _visits = 0  # calls under way for which it does
 _visiting = _thread.allocate_lock()
 _ours: set[int] = set()  # the threads that make them
-_exiting = 0  # the thread on which the process ends, in code of ours
+_exiting = 0  # the thread on which the process ends, in code of vmscope's
 _PATH_FINDER = sys.modules["_frozen_importlib_external"].PathFinder
 _forks: list[list[Callable[[], object]]] = []  # forks that wait for our threads: hooks that were registered meanwhile
 _register: Callable[..., object]  # os.register_at_fork, while `_note` stands in its place
-_multiprocessing: object = None  # the module that we have told
+_multiprocessing: object = None  # the module that has vmscope's hook
 
 
 def call(callback: Callable[[], object], *, listens: bool = True) -> None:

@@ -58,10 +58,10 @@ class VirtualMachine:
         self._standard: Standard | None = None
         self._hooked = False
         self._lock = RLock()
-        self.autostarted = False  # then nobody has asked for anything, or wants to read about it
+        self.autostarted = False  # then the program has asked for nothing, and reads nothing about it
         self._silent = False
         self.keeper: ModuleType | None = None  # where the service has a name of its own
-        self._folder = ""  # where it was when it started, as far as that can be told
+        self._folder = ""  # where it was when it started, as far as that is known
 
     def start(self, *options: str, program: tuple[str, str] | None = None, agents: bool = True) -> None:
         """Publishes this process, with VM options as on the command line. A second call does nothing.
@@ -387,7 +387,7 @@ class VirtualMachine:
     def _start_sampler(self, region: Region) -> None:
         interval = self.flags.number("PerfDataSamplingInterval") * _MS
         if not interval or self._standard is None or (region.file is None and not self._save_path()):
-            return  # nobody would see what it finds
+            return  # what it finds would be seen nowhere
         try:
             self._standard.watch(interval)
         except (OSError, RuntimeError) as error:  # RuntimeError: another interpreter of this process has one

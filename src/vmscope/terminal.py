@@ -267,6 +267,6 @@ def warn(text: str) -> None:
     try:
         write_all(file, lines(text))
     except OSError:
-        pass  # nobody to tell
+        pass  # it cannot be reported
     finally:
         os.close(file)

@@ -91,7 +91,7 @@ class _TokenUser(Structure):
 
 
 def _function(library: ctypes.WinDLL, name: str, result: Any, *arguments: Any) -> Any:
-    function = library[name]  # an object of its own, which nobody else in the process types anew
+    function = library[name]  # an object of its own, which no other code in the process types anew
     function.restype = result
     function.argtypes = arguments
     return function
@@ -364,7 +364,7 @@ def _number(time: FILETIME) -> int:
 def runs(pid: int) -> bool:
     """Whether there is such a process, and it has not ended. OSError where it is not ours to ask about."""
     if pid == 0:
-        return True  # the idle process, which nobody can open
+        return True  # the idle process, which cannot be opened
     code = DWORD()
     try:
         with _Opened(pid) as handle:

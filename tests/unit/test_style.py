@@ -54,21 +54,30 @@ def test_a_message_has_the_line_and_what_to_write() -> None:
     ]
 
 
-def test_docstrings_are_checked_and_their_lists_and_the_code_are_not() -> None:
+def test_docstrings_and_comments_are_checked_and_their_lists_and_the_code_are_not() -> None:
     source = '''"""Fine."""
-nobody = "nobody"  # nobody
+nobody = "nobody"  # told
 def function():
     """First.
 
-    It is told to nobody.
+    It is told to somebody.
 
         nobody is told
     """
+    # Two lines, whose words are
+    # told together.
+    #     nobody
 '''
-    assert [f"{line}: {message.partition(':')[0]}" for line, message in style.in_docstrings(source)] == [
-        "6: 'nobody'",
-        "6: 'told'",
-    ]
+    assert in_source(source, ".py") == ["2: 'told'", "6: 'somebody'", "6: 'told'", "11: 'told'"]
+
+
+def test_comments_of_c_are_checked() -> None:
+    source = "/* Fine.\n * It is told. */\nint nobody; /* somebody's\n * own */ char *told = 0;\n"
+    assert in_source(source, ".c") == ["2: 'told'", "3: 'somebody'"]
+
+
+def in_source(source: str, suffix: str) -> list[str]:
+    return [f"{line}: {message.partition(':')[0]}" for line, message in sorted(style.in_source(source, suffix))]
 
 
 def test_the_documentation_passes() -> None:

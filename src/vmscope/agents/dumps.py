@@ -16,7 +16,7 @@ def append(path: str, text: str) -> None:
             text = f"{text}(not in {path}: {error.strerror})\n"
             file = opened("-")
     except OSError:
-        return  # nobody to tell
+        return  # it cannot be reported
     try:
         terminal.write_all(file, terminal.lines(text))
     except OSError:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def offer(vm: VM, name: str, description: str, report: Callable[[], str]) -> None:
     """Until the agent is unloaded. Of an agent that is loaded twice the first one answers."""
-    if not isinstance(vm, AgentVM):  # nobody would take it away
+    if not isinstance(vm, AgentVM):  # nothing would take it away
         return
     try:
         commands.register(commands.Command(name, description, lambda out: out.write(report())), vm)

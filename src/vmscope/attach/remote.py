@@ -29,7 +29,7 @@ OLDEST = (3, 14)  # the first that can be asked from outside
 PATIENCE = 10.0  # seconds for the script's answer
 WAYS = "start it anew with vmscope run, with vmscope autostart on, or with vmscope.start() in its code"
 
-_PTRACE_SCOPE = "/proc/sys/kernel/yama/ptrace_scope"  # 0: each user its own processes; 1, 2: root; 3: nobody
+_PTRACE_SCOPE = "/proc/sys/kernel/yama/ptrace_scope"  # 0: each user its own processes; 1, 2: root; 3: none
 _LIMIT = 16 << 20  # bytes of a process's maps
 _LONGEST_ANSWER = 4096
 

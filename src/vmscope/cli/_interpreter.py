@@ -41,7 +41,7 @@ def replace(args: list[str]) -> list[str]:
     if not sys.executable:
         raise CommandLineError(f"run: {options[0]} cannot be obeyed: this Python does not know its executable")
     command = [sys.executable, *options, *_own_words(args, site="-S" not in options), "run", *rest]
-    if sys.platform == "win32":  # where exec is the start of another process, for which nobody waits
+    if sys.platform == "win32":  # where exec is the start of another process, for which no process waits
         import subprocess
 
         sys.exit(subprocess.call(command))

@@ -166,7 +166,7 @@ def line(words: list[str]) -> str:
 
 def _quoted(word: str) -> str:
     key, equals, value = word.partition("=")
-    if not equals or not all(char.isalnum() or char in "-_." for char in key):  # a path with a `=` is no option
+    if not equals or not all(char.isalnum() or char in "-_." for char in key):  # a path with a `=` is not an option
         key, equals, value = "", "", word
     plain = value if not key else ""
     if word and "=" not in plain and not any(char.isspace() for char in word):

@@ -58,7 +58,7 @@ $ vmscope stat shop,4830
  4830    11.4s     14   0.2%     20  92.5M   1.3%  Store
 """
 
-_PROBABLY_PID = 1000  # what nobody means as seconds between lines
+_PROBABLY_PID = 1000  # more than is meant as seconds between lines
 _REPEAT = 20  # lines between headers
 _REASON = Column("REASON")
 

@@ -37,7 +37,7 @@ class Task:
         self.name = printable(str(base.get_name(task)))
         self.loop = base.get_loop(task)
         self.frames: list[str] = []  # the outermost first
-        self.on: object = None  # what it awaits, where that is no task
+        self.on: object = None  # what it awaits, where that is not a task
         self.awaits: list[Any] = []
         self.awaiters = 0
         waiter = attribute_of(task, "_fut_waiter")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def run(out: Output) -> None:
     host = sys.modules.get("vmscope.tool.host")
-    if host is not None and host.exists():  # else nobody could listen
+    if host is not None and host.exists():  # else no agent can listen
         from vmscope.tool.spec.events import Event
 
         host.vm().post(Event.DATA_DUMP_REQUEST)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from vmscope.commands.registry import Output
 
 LEAST, MOST = 1 << 14, 1 << 20  # bytes that are compressed in one step,
-STEP = 0.02  # which takes so many seconds
-TELL = 1.0  # seconds between what the client is told
+STEP = 0.02  # seconds that it takes
+TELL = 1.0  # seconds between lines of progress
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

@@ -145,7 +145,7 @@ def _platform(out: Output) -> None:
 def _library() -> str:
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or "unknown"
-    except (OSError, ValueError):  # it is no GNU
+    except (OSError, ValueError):  # it is not GNU's
         return "unknown"
 
 

@@ -229,5 +229,5 @@ def report(message: str, *arguments: object, error: BaseException) -> None:
         with foreign_thread.HiddenThread():
             try:
                 log.say("error", message, *arguments, error=error, name=log.COMMANDS, depth=2)
-            except BaseException:  # a handler of the program's, which has its own ways of being told
+            except BaseException:  # a handler of the program's, which reports its errors itself
                 pass

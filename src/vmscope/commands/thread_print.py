@@ -84,7 +84,7 @@ class Dump:
         own = {each.native_id: each.own for each in seen if each.own}
         for task in self.others:
             task.name = next((name for name in OWN if name[:15] == task.name), task.name)
-            if task.native_id in own and not task.name.startswith("vmscope "):  # a Python thread of ours
+            if task.native_id in own and not task.name.startswith("vmscope "):  # a Python thread of vmscope's
                 task.name = f"vmscope {layout.base(own[task.native_id]).removesuffix('.py')}"
         self.waiting: dict[int, list[ThreadRow]] = {}  # who wait for each lock
         for row in self.rows:

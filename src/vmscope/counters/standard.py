@@ -143,7 +143,7 @@ class Standard:
         if self._gc_probe is not None and self._gc_probe in gc.callbacks:
             _RETIRED.append(self._gc_probe)
             gc.callbacks.remove(self._gc_probe)
-        if _importlib["_find_and_load"] is self._import_timer:  # else somebody else has put something round it
+        if _importlib["_find_and_load"] is self._import_timer:  # else other code has wrapped it
             _importlib["_find_and_load"] = self._find_and_load
         self._registry.forget(self._fixed)
 

@@ -266,7 +266,7 @@ class Host:
             if self._sampler.layouts == self._layouts and not self._sampler.lost:
                 break
             self._leave_out(self._sampler.lost)
-            if attempt >= _ATTEMPTS:  # what gets new counters all the time holds nobody up
+            if attempt >= _ATTEMPTS:  # what gets new counters all the time holds no other up
                 self._leave_out(self._changed())
             self._lay_out()
         return numbers

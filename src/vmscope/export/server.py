@@ -235,7 +235,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
         if self.headers.get("Content-Length") or self.headers.get("Transfer-Encoding"):
-            self.send_header("Connection", "close")  # a body that nobody reads
+            self.send_header("Connection", "close")  # a body that is not read
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

@@ -108,7 +108,7 @@ class Line:
         self.position = position
         self.bounds = bounds
         self.created = created
-        self.double = False  # whether its value, if it is one, is no whole number
+        self.double = False  # whether its value, if it is one, is not a whole number
 
 
 class Table:

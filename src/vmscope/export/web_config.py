@@ -41,7 +41,7 @@ class WebConfig:
         for user, hashed in self._users.items():
             if not hashed.startswith(("$2a$", "$2b$", "$2y$")):
                 raise VMScopeError(f"the password of {user!r} is not hashed with bcrypt", hint=_HINT)
-        # A password that nobody has, at the highest cost here: no answer comes sooner because a user does not exist.
+        # A password that no user has, at the highest cost here: no answer comes sooner because a user does not exist.
         cost = max((hashed[4:6] for hashed in self._users.values()), default="10")
         self._nobody = f"$2b${cost}$" + "." * 53
         if self._users:

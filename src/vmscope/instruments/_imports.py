@@ -43,7 +43,7 @@ class Watch:
         try:
             spec = _find(self, name, path, target)
         finally:
-            self._waiting[name] = action  # the search may have been somebody's importlib.util.find_spec
+            self._waiting[name] = action  # the search may have been a call of importlib.util.find_spec
         loader = None if spec is None else spec.loader
         execute = getattr(loader, "exec_module", None)
         if execute is None or isinstance(loader, type):  # a class that loads all frozen modules is not ours to change

@@ -80,7 +80,7 @@ class LoopMonitor:
                 self._count_at = after + (after - now) * _COUNTING
             self._loops.show(max(0, now - self._due))
             self._handle = self._set_timer()
-        except Exception:  # of a loop that somebody else has written; the program's are not run here
+        except Exception:  # of a loop that is not asyncio's; the program's are not run here
             log.say("debug", "asyncio: a loop is no longer watched", error=sys.exception())
 
     def stop(self) -> None:

@@ -134,7 +134,7 @@ def _check(fd: int, path: str, uid: int) -> None:
         hint = f"rm -r {path}" if uid == 0 else f"have its owner remove {path}"
         raise InsecureDirectory(f"{path} belongs to user id {opened.st_uid}, not to {uid}", path=path, hint=hint)
     try:
-        named = os.lstat(path)  # after that: nobody else may mount anything in the place of what is this user's
+        named = os.lstat(path)  # after that: no other user may mount over what is this user's
     except FileNotFoundError:
         named = None
     if named is None or not os.path.samestat(named, opened):

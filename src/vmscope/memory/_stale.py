@@ -18,9 +18,9 @@ from vmscope import native
 from vmscope.errors import VMScopeError
 from vmscope.memory._directory import Directory
 
-TEMPORARY = ".vmscope-"  # then the pid, "-", and what nobody can guess: a file that is to become that pid's region
+TEMPORARY = ".vmscope-"  # then the pid, "-", and random letters: a file that is to become that pid's region
 _MOST_NAMES = 16384  # of /tmp are looked at: whoever may make files there must not hold up a start
-_LARGEST_PID = 2**31 - 1  # of pid_t; a number beyond is nobody's, and must not wrap round to somebody's
+_LARGEST_PID = 2**31 - 1  # of pid_t; a number beyond is not a pid, and must not wrap round to one
 _ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT  # it stays for whoever waits for it
 _HEAD = 1 << 20  # bytes of a region that has to name its service early
 _SERVICE = b"vmscope.service\0"  # the name of an entry, before its text
@@ -37,7 +37,7 @@ def clean(directory: Directory, own_pid: int) -> list[str]:
     removed: list[str] = []
     try:
         names = os.listdir(directory.fd)
-    except OSError:  # it can be entered but not listed: then nobody's files can be told
+    except OSError:  # it can be entered but not listed: then no file can be judged
         return removed
     for name in names:
         try:

@@ -94,7 +94,7 @@ class Region:
         except Exception:
             try:
                 self.unlink()
-            except VMScopeError:  # what went wrong first is what is told
+            except VMScopeError:  # the first error is the one to report
                 pass
             raise
         self.file = making

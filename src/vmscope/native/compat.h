@@ -15,9 +15,9 @@
 #define VMSCOPE_GLIBC(major, minor) 0
 #endif
 
-/* A variable that each thread has of its own. glibc keeps room for those of a few libraries that are loaded later, where
- * no call is needed to find it, nor memory, as in a signal's handler; musl loads no library that asks for that, and needs
- * no memory either. */
+/* A variable that each thread has of its own. glibc keeps room for those of a few libraries that are loaded later. There
+ * neither a call is needed to find it nor memory, as in a signal's handler. musl loads no library that asks for that, and
+ * needs no memory either. */
 #ifdef __GLIBC__
 #define VMSCOPE_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 #else
@@ -78,7 +78,7 @@ vmscope_next_state(PyThreadState *state)
     return vmscope_filled(PyThreadState_Next(state));
 }
 
-/* Whether the calling thread may nest some 50 calls of C code and of Python before its limit of recursion (3.13 and
+/* Whether the calling thread may nest about 50 calls of C code and of Python before its limit of recursion (3.13 and
  * later). From 3.14 on the limit of C code is that of its stack, in steps of 16 KiB. */
 #if PY_VERSION_HEX >= 0x030E0000
 extern int _Py_ReachedRecursionLimitWithMargin(PyThreadState *, int) __attribute__((weak));

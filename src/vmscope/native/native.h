@@ -166,7 +166,7 @@ vmscope_reset_histogram(HistogramSlot *self)
 /* Sets the text to `length` bytes of UTF-8, at most the capacity. */
 void vmscope_text_store(TextSlot *slot, const char *bytes, size_t length);
 
-/* Adds to a cell, wrapping around. Whoever adds has the GIL where there is one: nobody else adds between the load and
+/* Adds to a cell, wrapping around. Whoever adds has the GIL where there is one: no other thread adds between the load and
  * the store, which a reader without the GIL sees whole; a locked instruction would cost a third of the call. */
 static inline void
 vmscope_add(_Atomic int64_t *cell, int64_t amount)

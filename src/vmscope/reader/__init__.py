@@ -58,7 +58,7 @@ def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
         except VMScopeError:
             continue
         found = VM(attachment)
-        inode = attachment.found.st_ino  # which Windows does not tell of a file that is in use
+        inode = attachment.found.st_ino  # which Windows does not give for a file that is in use
         file = (attachment.found.st_dev, inode) if inode else candidate.path
         owner = None if file in seen else owner_of(found, locks)
         if owner is None or (owner.state != LIVE and not stale):

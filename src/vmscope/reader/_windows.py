@@ -75,7 +75,7 @@ def stat(path: str) -> os.stat_result:
     try:
         win32.flush(path)
         return os.stat(path, follow_symlinks=False)
-    except OSError:  # in use by somebody who lets nobody write: then there is nothing to flush
+    except OSError:  # in use by a process that lets no other write: then there is nothing to flush
         return found
 
 

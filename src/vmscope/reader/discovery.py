@@ -22,7 +22,7 @@ if sys.platform == "win32":
 
     try:
         TMP = win32.temporary_folder().rstrip("\\")
-    except OSError:  # then nobody can publish anything either
+    except OSError:  # then no process can publish anything either
         TMP = ""
 else:
     from vmscope import mounts

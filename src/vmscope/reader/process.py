@@ -52,7 +52,7 @@ class Process:
     def __init__(self, pid: int, uid: int, text: bytes) -> None:
         # The name stands in brackets and may hold any character, brackets and newlines too.
         begin, end = text.index(b"("), text.rindex(b")")
-        fields = text[end + 2 :].split(None, 26)  # of some 50, these are looked at
+        fields = text[end + 2 :].split(None, 26)  # of about 50, these are looked at
         self.pid = pid
         self.uid = uid
         self.name = text[begin + 1 : end].decode("utf-8", "replace")

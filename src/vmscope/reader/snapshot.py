@@ -219,11 +219,11 @@ class Reader:
             if not _odd(before, structure.prologue.big) and self._read(structure.clock, 8) == before:
                 return raws
             time.sleep(pause)
-        self.whole = False  # a stuck disk, amid a text
+        self.whole = False  # a stuck disk, in the middle of a text
         return raws
 
     def _changing_text(self, start: int, length: int) -> bytes:
-        # Long texts are not written in one go: two reads that agree are one text, as far as can be told.
+        # Long texts are not written in one go: two reads that agree are one text, as far as is known.
         raw = self._text(start, length)
         for _ in range(_TEXT_READS):
             again = self._read(start, length)

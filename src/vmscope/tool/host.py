@@ -54,7 +54,7 @@ NEXT = {
     Phase.DEAD: (),
 }
 
-SAMPLING_INTERVAL = 512 * 1024  # bytes of new objects between those that SampledObjectAlloc tells of, on average
+SAMPLING_INTERVAL = 512 * 1024  # bytes of new objects between those that SampledObjectAlloc reports, on average
 
 
 class Host:
@@ -154,7 +154,7 @@ class Host:
             for agent in self.agents:
                 agent.unload()
             for environment in self.environments:
-                environment.tags.clear()  # what dies from now on is nobody's any more
+                environment.tags.clear()  # what dies from now on is reported to no agent
             for ending in self.endings:
                 ending()
 

@@ -62,7 +62,7 @@ class Actions:
         else:
             try:
                 number = opened("-")
-            except OSError:  # nobody to tell; but it may have to end the process
+            except OSError:  # it cannot be reported; but it may have to end the process
                 number = opened(os.devnull)
         self._file = number, identity(number)
         faulthandler.dump_traceback_later(self._frozen, exit=self._end is not None, file=number)

@@ -102,7 +102,7 @@ vmscope_look_at_threads(Listener *self)
 {
     for (int i = 0; i < MAX_CONNECTIONS; i++) {
         Connection *connection = &self->connections[i];
-        if (connection->stage == LOOKING) { /* which nobody else touches */
+        if (connection->stage == LOOKING) { /* which no other thread touches */
             connection->dump = vmscope_take_dump();
             pthread_mutex_lock(&self->mutex);
             hand_to_command_thread(self, connection);

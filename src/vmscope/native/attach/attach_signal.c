@@ -35,7 +35,7 @@ vmscope_ask_for_socket(void)
     }
 }
 
-/* Whether somebody who may attach has left the file that says so. */
+/* Whether a client who may attach has left the file that says so. */
 static int
 has_request(const char *folder)
 {

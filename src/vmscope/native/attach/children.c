@@ -24,7 +24,7 @@
 #define MAX_CHILDREN 256
 #define AFTER_FORK 100000000 /* ns until they are looked at again: a program that forks in a row pays for it once */
 #define RETRY                                                                                                          \
-    100000000 /* ns until a file is tried again that is locked still, as while somebody reads the dead one's maps */
+    100000000 /* ns until a file is tried again that is locked still, as while a process reads the dead one's maps */
 #define MOST_TRIES 50
 #define HEAD ((size_t)1 << 20) /* bytes of a region that has to name its service early */
 
@@ -47,7 +47,7 @@ vmscope_tell_parent(void)
     (void)snprintf(path, sizeof path, "%s/.java_pid%d", folder, (int)parent);
     int place = parent > 0 ? vmscope_find_named(path, O_PATH) : -1;
     if (place < 0) {
-        return; /* it is no VM, or of another pid namespace */
+        return; /* it is not a VM, or of another pid namespace */
     }
     if (fstat(place, &found) == 0 && S_ISSOCK(found.st_mode) && found.st_uid == geteuid()) {
         int fd = vmscope_connect_at(place);
@@ -61,7 +61,7 @@ vmscope_tell_parent(void)
 
 /* -- what one has left ----------------------------------------------------------------------------- */
 
-/* Whether it is a child of this process that has ended, or has not: 1, 0. -1: it is no child. It stays for whoever waits. */
+/* Whether it is a child of this process that has ended, or has not: 1, 0. -1: it is not a child. It stays for whoever waits. */
 static int
 has_ended(pid_t pid)
 {
@@ -122,8 +122,9 @@ remove_region(int folder, pid_t pid)
     if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink == 1 && found.st_uid == geteuid()) {
         locked = flock(fd, LOCK_EX | LOCK_NB) < 0;
         /* Looked at again under the lock: a new process of this pid may have made a file of its own meanwhile. */
-        if (!locked && is_over(pid) && !is_of_service(fd, (size_t)found.st_size) && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-            named.st_dev == found.st_dev && named.st_ino == found.st_ino) {
+        if (!locked && is_over(pid) && !is_of_service(fd, (size_t)found.st_size) &&
+            fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_dev == found.st_dev &&
+            named.st_ino == found.st_ino) {
             (void)unlinkat(folder, name, 0);
         }
     }
@@ -155,7 +156,7 @@ vmscope_watch_child(Listener *self, pid_t pid)
 {
     struct Child *place = NULL;
     if (self->regions[0] == '\0' || self->shared_files || pid <= 0 || (has_ended(pid) < 0 && !is_over(pid))) {
-        return; /* nothing of it is known here, its descriptor would be in the program's table, or it is no child */
+        return; /* nothing of it is known here, its descriptor would be in the program's table, or it is not a child */
     }
     if (self->children == NULL && (self->children = calloc(MAX_CHILDREN, sizeof *self->children)) == NULL) {
         return;

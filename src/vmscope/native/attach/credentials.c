@@ -1,8 +1,8 @@
 /* Who may have this process do something: whom the kernel would let trace it, or root.
  *
  * Ids, capabilities, NoNewPrivs and seccomp are a thread's. Whoever has one thread do something has all of them, as they
- * share their memory: so a client needs the rights of each. And what a client asks for, a thread of ours does: where that
- * has rights that the main thread has not, nobody is served, as the program would come by them. */
+ * share their memory: so a client needs the rights of each. And what a client asks for, a thread of vmscope's does: where that
+ * has rights that the main thread has not, no client is served, as the program would come by them. */
 #define _GNU_SOURCE
 #include "attach/listener.h"
 
@@ -244,7 +244,7 @@ vmscope_all_may_attach(uid_t uid, gid_t gid)
     return uid == 0 || find_privileged(uid, gid) == 0;
 }
 
-/* Its own are read again where it seems to have more: what gives a thread of ours other ids gives them to all threads, and
+/* Its own are read again where it seems to have more: what gives a thread of vmscope's other ids gives them to all threads, and
  * nothing gives it capabilities, so that what it has had is enough to compare with until then. */
 int
 vmscope_exceeds_main(int unknown)

@@ -1,5 +1,5 @@
 /* Around a fork the listener's sockets are in flight, in the queue of a socket pair without a name. The program's table has
- * the pair's one end; the other one is in flight with them. So nobody adds to the queue but the I/O thread, nothing of ours goes
+ * the pair's one end; the other one is in flight with them. So only the I/O thread adds to the queue, nothing of vmscope's goes
  * through the program's table, and what a forked child has of all this is one descriptor. */
 #define _GNU_SOURCE
 #include "attach/handover.h"
@@ -69,7 +69,7 @@ send_descriptors(int fd, const int *fds, size_t count)
     return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* The descriptors that a message has brought, in whichever of its parts: so many are kept, the others closed. How many there
+/* The descriptors that a message has brought, in whichever of its parts: this many are kept, the others closed. How many there
  * were. */
 static size_t
 unpack(struct msghdr *message, int *fds, size_t room)
@@ -91,7 +91,7 @@ unpack(struct msghdr *message, int *fds, size_t room)
     return count;
 }
 
-/* Takes a message with so many, and no other. */
+/* Takes a message with this many, and no other. */
 static int
 receive_descriptors(int fd, int *fds, size_t count)
 {

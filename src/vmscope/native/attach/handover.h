@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* A descriptor of ours, and which file it is: the program may close it, and have another under its number. -1: none. */
+/* A descriptor of vmscope's, and which file it is: the program may close it, and have another under its number. -1: none. */
 typedef struct {
     int fd;
     dev_t device;
@@ -28,7 +28,7 @@ int vmscope_handover_prepare(void);
 /* A descriptor table of the thread's own, with nothing in it but that end. False where the kernel cannot do that. */
 int vmscope_handover_unshare(void);
 
-/* Puts the sender and so many sockets in flight; the caller closes its descriptors of them. False where that fails. */
+/* Puts the sender and this many sockets in flight; the caller closes its descriptors of them. False where that fails. */
 int vmscope_handover_send(Socket *const *sockets, size_t count);
 
 /* Takes them from there: the same ones, under new numbers. False where that fails, and then there is none. */

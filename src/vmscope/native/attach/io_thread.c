@@ -1,5 +1,5 @@
 /* The thread that talks with clients: it accepts, checks who they are, reads requests, sends replies; without the GIL,
- * and asleep while nobody wants anything. */
+ * and asleep while there is nothing to do. */
 #define _GNU_SOURCE
 #include "attach/listener.h"
 
@@ -176,7 +176,7 @@ remove_stale_sockets(Listener *self, int64_t now)
 
 /* -- the socket ----------------------------------------------------------------------------------- */
 
-/* With the mutex held. Nobody can connect any more: it is to be opened anew, at once. */
+/* With the mutex held. No client can connect any more: it is to be opened anew, at once. */
 static void
 lose_socket(Listener *self)
 {
@@ -215,7 +215,7 @@ keep_open(Listener *self, int asked, int64_t now)
     pthread_mutex_unlock(&self->mutex);
 }
 
-/* Those that are no file of their own all have one inode. */
+/* Those that are not files of their own all have one inode. */
 static int
 is_signalfd(int fd)
 {
@@ -282,7 +282,7 @@ prepare(Listener *self, struct pollfd *polls, Connection **polled, int64_t now, 
     } else {
         *wait = until_place > 0 ? until_place : VMSCOPE_FOREVER;
     }
-    if (self->wake_fd < 0) { /* nobody can wake it */
+    if (self->wake_fd < 0) { /* it cannot be woken */
         *wait = earlier(*wait, BREATH);
     }
     int accepts = until_place <= 0 && self->accept_after <= now;

@@ -86,7 +86,7 @@ is_outside(Connection *connection)
 }
 
 /* Whether the client may still have its way, who could when it connected: the listener may have been closed while this
- * waited for the GIL, and the process have other ids. It is told where it has been told nothing yet. */
+ * waited for the GIL, and the process have other ids. It gets the reason where it has got nothing yet. */
 static int
 is_allowed(Listener *self, Connection *connection)
 {
@@ -190,7 +190,7 @@ abandon(Listener *self, pid_t pid)
     }
 }
 
-/* Tells the program's side, once, that somebody was denied by the rights of threads. */
+/* Reports to the program's side, once, that a client was denied by the rights of threads. */
 static void
 report_limit(Listener *self)
 {

@@ -24,7 +24,7 @@
 #define MAX_REQUEST_2 (256 << 10)            /* as HotSpot has it */
 #define MAX_QUEUED (16 << 20)                /* bytes of replies that have yet to go, of all connections */
 #define ARRIVAL_TIMEOUT 10000000000          /* ns for a request to arrive, */
-#define ARRIVAL_LEAST 1000000000             /* of which it gets so many while others wait for its place */
+#define ARRIVAL_LEAST 1000000000             /* of which it gets this many while others wait for its place */
 #define STALE_CHECK_DELAY 250000000          /* ns from the start until sockets are looked for that others left */
 #define VMSCOPE_CHILD_STARTED "childstarted" /* the request by which a VM tells its parent of itself */
 #define LOOK_TIMEOUT 1000000                 /* ns for which it counts that the rights of threads have been compared */
@@ -52,7 +52,7 @@ int vmscope_all_may_attach(uid_t uid, gid_t gid);
 int vmscope_exceeds_main(int unknown);
 
 /* Who cannot attach because threads differ in their rights, for people, where `tid` is a thread that carries requests out;
- * empty: nobody. */
+ * empty: none. */
 void vmscope_describe_limit(pid_t tid, char *text, size_t size);
 
 #define MAX_LIMIT 200 /* bytes of such a text */
@@ -82,7 +82,7 @@ typedef struct {
     size_t sent, written, reply_room;
     ThreadDump *dump; /* as of the request, which asks for one, */
     int plain;        /* and nothing more */
-    int outside;      /* threads of ours had more rights than the main thread */
+    int outside;      /* threads of vmscope's had more rights than the main thread */
     int64_t looked;   /* when that was looked at */
     int claimed;      /* the command thread has the GIL, and answers it */
     PyObject *call,
@@ -98,7 +98,7 @@ typedef struct {
     pthread_cond_t changed; /* a reply has moved on, a client has gone, or the I/O thread is ready */
     Connection connections[MAX_CONNECTIONS];
     uint64_t serials;
-    int limited;   /* somebody was denied by the rights of threads: 1: the command thread is to say so, 2: it has */
+    int limited;   /* a client was denied by the rights of threads: 1: the command thread is to say so, 2: it has */
     size_t queued; /* of MAX_QUEUED */
     int serving;   /* commands that are under way */
     int last;      /* the place of the one that has had its turn */
@@ -112,7 +112,7 @@ typedef struct {
     int64_t accept_after;   /* CLOCK_MONOTONIC, ns */
     int64_t open_after;     /* the same, of a socket that could not be opened */
     int64_t stale_check_at; /* when that is due; 0: it is done */
-    struct Child *children; /* NULL: no child has told of itself */
+    struct Child *children; /* NULL: no child has reported itself */
     int children_fd;        /* wakes the I/O thread when one of them ends; -1: none */
     int64_t children_at;    /* when they are to be looked at */
     char regions[256];      /* under the mutex: the directory of the regions' files; "": none */
@@ -126,7 +126,7 @@ int vmscope_open_socket(void);
 /* Whether the descriptor is that of a socket that listens, and was made here. */
 int vmscope_is_socket(int fd);
 
-/* 0, or the errno of connecting to the socket that a descriptor is the place of: ECONNREFUSED where nobody listens. */
+/* 0, or the errno of connecting to the socket that a descriptor is the place of: ECONNREFUSED where no process listens. */
 int vmscope_connect_to(int place);
 
 /* A connection to it; -1 with errno. */
@@ -143,12 +143,12 @@ const char *vmscope_socket_path(void);
 /* The folder that it is in. */
 void vmscope_socket_folder(char folder[sizeof(struct sockaddr_un)]);
 
-/* -- stale_sockets.c: sockets that nobody else knows of any more ------------------------------------------ */
+/* -- stale_sockets.c: sockets of killed VMs that are known nowhere else ------------------------------------------ */
 
-/* Unlinks what killed VMs of this user have left in the folder, unless the thread is told to end. */
+/* Unlinks what killed VMs of this user have left in the folder, unless the thread has to end. */
 void vmscope_remove_stale_sockets(const char *path, Thread *self);
 
-/* The same for one VM of which it is known that it was killed; `is_over` says whether its pid still is nobody's. */
+/* The same for one VM of which it is known that it was killed; `is_over` says whether its pid still is free. */
 void vmscope_remove_stale_socket(const char *folder, pid_t pid, int (*is_over)(pid_t));
 
 /* -- children.c: children that are VMs ------------------------------------------------------------- */
@@ -203,7 +203,7 @@ void vmscope_look_at_threads(Listener *self);
 /* Answers those for whom the command thread has not got the GIL in time; how many ns there are until that is to be asked again. */
 int64_t vmscope_answer_late(Listener *self, int64_t now);
 
-/* Somebody was denied because threads differ in their rights. */
+/* A client was denied because threads differ in their rights. */
 void vmscope_note_limit(Listener *self);
 
 /* -- request.c --------------------------------------------------------------------------------------- */
@@ -233,7 +233,7 @@ void vmscope_talk(PyObject *listener);
 /* Before each start: what was handed over, and is there no longer, is lost. */
 void vmscope_prepare_io_thread(PyObject *listener);
 
-/* In a forked child: what it has of the I/O thread's goes, and nobody is told, for the parent has it too. */
+/* In a forked child: what it has of the I/O thread's goes, without a word to clients, for the parent has it too. */
 void vmscope_forget_io_thread(PyObject *listener);
 
 /* -- attach_signal.c ---------------------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ extern _Atomic pid_t vmscope_attach_signal_thread;
 /* Has the I/O thread see to it that the socket is there, under its name. */
 void vmscope_ask_for_socket(void);
 
-/* True once after somebody has asked. */
+/* True once after a client has asked. */
 int vmscope_attach_signal_asked(void);
 
 #endif

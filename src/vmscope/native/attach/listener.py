@@ -33,10 +33,10 @@ _ENOUGH = 16384  # bytes that are sent without waiting for more
 _PIECE = 65536
 _SECOND = 1_000_000_000  # ns
 _ARRIVAL_TIMEOUT = 10 * _SECOND  # for a request to arrive,
-_ARRIVAL_LEAST = _SECOND  # of which it gets so many while others wait for its place
+_ARRIVAL_LEAST = _SECOND  # of which it gets this many while others wait for its place
 _STALE_CHECK_DELAY = 250_000_000  # ns from the start until sockets are looked for that others left
 _READING_TIMEOUT = 10 * _SECOND  # without a byte read by the client; then it loses what others need
-_DEAF = 50_000_000  # ns at most that the thread waits for where nobody can wake it
+_DEAF = 50_000_000  # ns at most that the thread waits for where it cannot be woken
 _BREATH = _SECOND  # after the program has closed the socket, as it may be in the middle of closing all that there is
 _RETRY = 10 * _SECOND  # after the socket could not be opened
 _DENIED = b"-1\nPermission denied: the process has changed its user, or its privileges, since the client connected\n"
@@ -143,7 +143,7 @@ class Listener(Thread):
         super().__init__()
         self._serve = serve
         self._denied = denied
-        self._limited = False  # somebody was denied by the rights of threads
+        self._limited = False  # a client was denied by the rights of threads
         self._path = self._temporary = b""
         self._inode = (0, 0)
         self._owner = 0
@@ -342,7 +342,7 @@ class Listener(Thread):
                 else:
                     self._receive(connection)
         event = 0 if self._socket is None else events.get(self._socket.fileno(), 0)
-        if event and (self._accept_all() or event & ~POLLIN):  # nobody can connect any more
+        if event and (self._accept_all() or event & ~POLLIN):  # no client can connect any more
             self._lose_socket(0)
 
     def _lose_socket(self, open_after: int) -> None:

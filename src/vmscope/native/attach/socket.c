@@ -107,7 +107,7 @@ vmscope_connect_to(int place)
     return 0;
 }
 
-/* Whether somebody answers at what the descriptor is. */
+/* Whether a process answers at what the descriptor is. */
 static int
 answers(int place)
 {
@@ -115,7 +115,7 @@ answers(int place)
     return error == 0 || error == EAGAIN;
 }
 
-/* 0, or the errno for which the name cannot be had: somebody answers there, as a VM of the same pid in another pid
+/* 0, or the errno for which the name cannot be had: a process answers there, as a VM of the same pid in another pid
  * namespace, which shares the folder (EADDRINUSE), or a file system is mounted there (EXDEV). What is looked at is what is
  * connected to: the name may be another user's, and lead elsewhere by then. */
 static int

@@ -1,4 +1,4 @@
-/* Sockets that VMs left which were killed, and whose regions are gone too, so that nobody else knows of them. */
+/* Stale sockets of killed VMs whose regions are gone too, so that they are known nowhere else. */
 #define _GNU_SOURCE
 #include "attach/listener.h"
 #include "files/shared_folder.h"
@@ -37,7 +37,7 @@ is_dead(pid_t pid)
     return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-/* A socket of ours that is old enough. */
+/* A socket of vmscope's that is old enough. */
 static int
 is_left(const struct stat *found, time_t least_age)
 {

@@ -1,8 +1,8 @@
 /* The live values: one aligned 64-bit word for a number, a second one for a counter's fractions, a guarded buffer for
  * a text.
  *
- * An update is one atomic operation (vmscope_add) on memory that belongs to the object itself, so it is exact under
- * any number of threads, in signal handlers and destructors, before a region exists and after it went.
+ * An update is one atomic operation (vmscope_add) on memory that belongs to the object itself. So it is exact under any
+ * number of threads, in signal handlers and destructors, before a region exists and after it went.
  * Sums of integers wrap around at 64 bits, as Java's do. */
 #include "attributes.h"
 #include "native.h"

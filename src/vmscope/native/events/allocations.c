@@ -1,21 +1,20 @@
-/* Objects as they are made: told by CPython's reference tracer (3.13), sent when they are whole.
+/* Objects as they are made: reported by CPython's reference tracer (3.13), sent when they are whole.
  *
  * The tracer is called in the middle of an allocation, before the object has any contents. So it only notes the object,
  * with the instruction that was being executed, and asks for a call from the evaluation loop. By then an object is whole
  * if no C code is at work any more that made it: its frame has gone, or has gone on, or runs on top of the C stack. No
  * reference is held meanwhile: an object that goes before that is forgotten. What one instruction of a frame has made
- * becomes whole together, and is looked at together; a thread that runs several greenlets has a stack for each. The
- * tracer does not hear of everything that goes (floats that the interpreter's loop frees, tuples and strings that are
- * moved as they grow), so the allocator of objects is listened to as well; what it gives also says how large an object
- * is.
+ * becomes whole together, and is looked at together; a thread that runs several greenlets has a stack for each. Not
+ * everything that goes reaches the tracer: not the floats that the interpreter's loop frees, nor tuples and strings that
+ * are moved as they grow. So the allocator of objects is hooked too; what it gives also says how large an object is.
  *
- * Nobody is told of a str: io.StringIO has one that it goes on filling, and moves as it grows without a look at who else
- * has it (unicodeobject.c: resize_compact for a _PyUnicodeWriter), and it cannot be told from one that is done.
+ * A str is not reported: io.StringIO has one that it goes on filling, and moves as it grows without a look at who else
+ * has it (unicodeobject.c: resize_compact for a _PyUnicodeWriter), and it looks like one that is done.
  *
  * The evaluation loop makes such calls on one thread at a time, which need not be the one that asked: whoever is called
- * tells of the objects of all threads. What is asked for within such a call it calls at once, up to a hundred times, and
- * again at the next jump. So where something is not whole yet, or a callback runs, which is not the program, the next
- * call is asked for when another object comes or goes on that thread, or the callback is over.
+ * reports the objects of all threads. What is asked for within such a call it calls at once, up to a hundred times, and
+ * again at the next jump. So the next call waits where something is not whole yet, or a callback runs, which is not the
+ * program. It is asked for when another object comes or goes on that thread, or the callback is over.
  *
  * All of it is of the main interpreter, under its GIL; what other interpreters do is passed over. */
 #ifndef _GNU_SOURCE
@@ -34,9 +33,9 @@ extern int _PyEval_AddPendingCall(PyInterpreterState *, int (*)(void *), void *,
 
 #define ROOM_FOR 65536 /* objects noted at a time, of one switch between threads; a power of two */
 #define NONE (-1)
-#define WHOLE 0        /* the group of what can be told */
+#define WHOLE 0        /* the group of what can be reported */
 #define TRIES 16       /* in how many places an object is looked at again, before the next one is waited for */
-#define OTHERS 16      /* of so many calls one looks again at what other threads are making */
+#define OTHERS 16      /* of this many calls one looks again at what other threads are making */
 #define DEPTH 1000     /* frames that are looked through for one; under a deeper stack it may wait */
 #define CODE_UNIT 2    /* bytes of an instruction */
 #define HEADS 32       /* what may stand before an object in its memory: of the collector, and its dictionary */
@@ -474,7 +473,7 @@ gather(PyThreadState *state)
     return waiting;
 }
 
-/* Tells of one. -1 with a KeyboardInterrupt set. */
+/* Reports one. -1 with a KeyboardInterrupt set. */
 static int
 tell(PyThreadState *state, PyObject *callback, int at)
 {

@@ -84,7 +84,7 @@ vmscope_leave_allocator(void)
 {
     PyMemAllocatorEx now;
     PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &now);
-    if (listening && now.malloc == hook_malloc) { /* else somebody's stands above, and calls ours */
+    if (listening && now.malloc == hook_malloc) { /* else another hook stands above, and calls this one */
         PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &below);
         listening = 0;
     }

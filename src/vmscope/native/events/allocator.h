@@ -11,7 +11,7 @@ typedef struct {
 
 extern VMSCOPE_THREAD_LOCAL Given vmscope_given;
 
-/* `gone` is called with each piece of memory before it is taken back or moved. 1: it was to be so before, but somebody
+/* `gone` is called with each piece of memory before it is taken back or moved. 1: it was to be so before, but another
  * took us out meanwhile. */
 int vmscope_listen_to_allocator(void (*gone)(void *memory));
 void vmscope_leave_allocator(void);

@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD vectorcallfunc vectorcall;
-    ListenerList *list; /* NULL: nobody listens */
+    ListenerList *list; /* NULL: none listens */
     uint64_t serial;
     Shape shape;
     size_t least;
@@ -189,7 +189,7 @@ cached_thread(EventDispatcher *self, PyThreadState *state)
 }
 
 /* leave_thread(thread, reference): called as what the thread's own storage keeps goes; from now on the thread sends
- * nothing. What it runs is traced by nobody: a debugger, to which the thread has ended, would take it for another. */
+ * nothing. What it runs is not traced: a debugger, to which the thread has ended, would take it for another. */
 static PyObject *
 leave_thread(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -240,7 +240,7 @@ hears(const Listener *listener, PyObject *thread)
 static __attribute__((cold)) void
 callback_failed(EventDispatcher *self, Listener *listener, PyObject **interrupt)
 {
-    PyObject *told = NULL; /* what the environment was told of: raised again, it is the program's */
+    PyObject *told = NULL; /* what the environment has had reported: raised again, it is the program's */
     while (PyErr_Occurred()) {
         PyObject *error = raised();
         if (error == told || PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
@@ -368,7 +368,7 @@ dispatch(EventDispatcher *self, ListenerList *list, PyThreadState *state, PyObje
     return tell(self, list, state, values, count);
 }
 
-/* Whether anybody listens on this thread: all that a thread pays to which nobody listens. */
+/* Whether an environment listens on this thread: all that a thread pays where none does. */
 static inline int
 heard(const ListenerList *list, PyObject *thread)
 {

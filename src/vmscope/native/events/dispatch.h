@@ -1,4 +1,4 @@
-/* What dispatchers and chains share: code that nobody is told of, what callbacks raise, and room for them to run in. */
+/* What dispatchers and chains share: code that is not reported, what callbacks raise, and room for them to run in. */
 #ifndef VMSCOPE_DISPATCH_H
 #define VMSCOPE_DISPATCH_H
 
@@ -9,7 +9,7 @@
 #define MOST_ARGUMENTS 6 /* arguments of an event, after the thread */
 
 /* New objects (allocations.c): within how many dispatches this thread is, that no trace function of CPython's hides; what
- * it makes there is not told. And whether the time to tell of others came then, or while it was being traced. */
+ * it makes there is not reported. And whether the time to report others came then, or while it was being traced. */
 extern VMSCOPE_THREAD_LOCAL int vmscope_dispatching, vmscope_late;
 void vmscope_ask_late(void);
 
@@ -32,7 +32,7 @@ call_apart(PyObject *function, PyObject *const *args, size_t given)
     return result;
 }
 
-/* How the file names of code begin that nobody is told of: that of the tool interface itself. */
+/* How the file names of code begin that is not reported: that of the tool interface itself. */
 typedef struct {
     PyObject *name;
     const char *prefix; /* the same, where it is ASCII */

@@ -221,7 +221,7 @@ def unraisable(error: BaseException, where: object) -> None:
             sys.stderr.write(f"Exception ignored in: {where!r}\n")
             sys.__excepthook__(type(error), error, error.__traceback__)
     except Exception:
-        pass  # whoever was to be told failed: nobody is left
+        pass  # where it should be reported failed too
 
 
 def _is_own(own: str, code: object) -> bool:

@@ -8,7 +8,7 @@ typedef struct {
     Own own;
 } HandlerChain;
 
-/* Calls each handler; gives the last one's answer. What they raise stays here, but for a KeyboardInterrupt. */
+/* Calls each handler; gives the last one's answer. What they raise stays here, except a KeyboardInterrupt. */
 static PyObject *
 chain_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
 {
@@ -142,7 +142,7 @@ kept(PyObject *where)
     return 0;
 }
 
-/* Calls the function, with no frame of ours between it and its caller; then `then` with what it returned, and the
+/* Calls the function, with no frame of vmscope's between it and its caller; then `then` with what it returned, and the
  * arguments by position, which may give back something else to return. */
 static PyObject *
 after_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)

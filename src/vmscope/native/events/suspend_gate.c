@@ -39,7 +39,7 @@ is_host(SuspendGate *self, PyObject *name)
     return 0;
 }
 
-/* Whether the calling thread is in what code of ours has called, maybe with a lock of ours: 1, 0. */
+/* Whether the calling thread is in what code of vmscope's has called, maybe with a lock of its own: 1, 0. */
 static int
 is_called_by_own(SuspendGate *self)
 {

@@ -1,6 +1,6 @@
 /* Descriptor: what a call has opened, closed with the object that holds it.
  *
- * Between the return of os.open and the line that keeps the number a signal handler may raise, and then nobody closes
+ * Between the return of os.open and the line that keeps the number a signal handler may raise, and then nothing closes
  * it. Here there is no such moment. */
 #include "native.h"
 

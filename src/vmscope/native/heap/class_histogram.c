@@ -8,7 +8,7 @@
 typedef struct {
     Classes classes;
     Marks marks;     /* 1: counted, or to be counted with those that the collector knows */
-    int frozen;      /* the collector knows objects that it does not tell of */
+    int frozen;      /* the collector knows objects that it does not list */
     PyObject **todo; /* such objects whose references are still to be followed; borrowed */
     size_t length, room;
 } Histogram;

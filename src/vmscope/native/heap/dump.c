@@ -386,7 +386,7 @@ mark_object(PyObject *object, void *context)
     return 0;
 }
 
-/* Each second, where somebody wants to know. */
+/* Every second, where the client wants to know. */
 static void
 tell_progress(Dump *dump)
 {

@@ -38,7 +38,7 @@ enum { /* classes that readers look for, and of which the program has no objects
        OWN_CLASSES,
 };
 
-enum { /* names of ours */
+enum { /* names of vmscope's */
        NAME_SIZE,
        NAME_COUNT,
        NAME_REST,
@@ -80,7 +80,7 @@ typedef struct {
     Hprof out;
     Marks marks;
     Classes classes; /* `more`: an Entry, once there is a record of the class */
-    PyObject *taken; /* a set of the names that no class may have: packages', and those of the classes of ours */
+    PyObject *taken; /* a set of the names that no class may have: packages', and those of vmscope's classes */
     traverseproc python;
     List types;        /* borrowed, as in the other lists: nothing ends meanwhile */
     List todo;         /* marked, and still to be written */
@@ -94,7 +94,7 @@ typedef struct {
     uint32_t last_serial;
     uint64_t objects;        /* written so far */
     uint64_t known, visited; /* of those that the collector knows: all, and so far */
-    PyObject *client;        /* who is told how far it is: a call, or NULL */
+    PyObject *client;        /* who gets the progress: a call, or NULL */
     int64_t told;            /* when */
 } Dump;
 
@@ -153,7 +153,7 @@ PyObject *vmscope_dump_name_of_module(Dump *dump, PyObject *module);
 int vmscope_dump_load(Dump *dump, PyTypeObject *type);
 int vmscope_dump_class(Dump *dump, PyTypeObject *type);
 
-/* A class of ours, or one that stands for a module whose code has frames: without objects of the program's. */
+/* A class of vmscope's, or one that stands for a module whose code has frames: without objects of the program's. */
 typedef struct {
     uint64_t name;
     int type;

@@ -50,7 +50,7 @@ TELL = 1.0  # seconds between two words to the client
 TELL_EACH = 4096  # objects between two looks at the clock
 COMMON = Struct(">BQIQI")
 REFERENCE = "java/lang/ref/Reference"
-OWN: dict[str, tuple[str, Fields, tuple[tuple[str, int], ...]]] = {  # classes of ours: base, fields, numbers in it
+OWN: dict[str, tuple[str, Fields, tuple[tuple[str, int], ...]]] = {  # classes of vmscope's: base, fields, numbers in it
     "[Ljava/lang/Object;": ("", (), ()),
     "[B": ("", (), ()),
     "java/lang/ClassLoader": ("", (), ()),

@@ -240,7 +240,7 @@ write_references(Dump *dump, const Class *metaclass, PyTypeObject *type, uint64_
     return status;
 }
 
-/* Whether an item of a class's dictionary is shown as a static field: not under the name of one of ours. */
+/* Whether an item of a class's dictionary is shown as a static field: not under the name of one of vmscope's. */
 static int
 is_static(PyObject *key)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <structmember.h>
 
-#ifndef CO_FAST_LOCAL /* CPython's own: the kind of a variable that is no cell */
+#ifndef CO_FAST_LOCAL /* CPython's own: the kind of a variable that is not a cell */
 #define CO_FAST_LOCAL 0x20
 #endif
 
@@ -132,7 +132,7 @@ vmscope_namespace(PyTypeObject *type)
 #endif
 }
 
-/* The first `__sizeof__` of C along the class's line; NULL for none. `*sizer`: the class that it wants to be told of. */
+/* The first `__sizeof__` of C along the class's line; NULL for none. `*sizer`: the class that it must know. */
 static PyCFunction
 find_size(PyTypeObject *type, PyTypeObject **sizer)
 {
@@ -246,7 +246,7 @@ items_of(PyObject *object)
     return count < 0 ? -count : count;
 }
 
-/* Classes that have object's own `__sizeof__` say the same of each object, but for its items. */
+/* Classes that have object's own `__sizeof__` say the same of each object, except its items. */
 static Py_ssize_t
 first_size(Class *class, PyObject *object)
 {
@@ -291,7 +291,7 @@ vmscope_size_of(Class *class, PyObject *object)
 
 #define VISIT(member) Py_VISIT((PyObject *)(member)) /* of a function with `visit` and `arg` */
 
-/* The members of a C struct that the collector is not told of: those of a range, for one. */
+/* The members of a C struct that the collector does not visit: those of a range, for one. */
 static int
 visit_members(PyTypeObject *type, PyObject *object, visitproc visit, void *arg)
 {
@@ -430,7 +430,7 @@ vmscope_each_tracked(int (*visit)(PyObject *, void *), void *context)
     for (Py_ssize_t i = 0; all != NULL && round.status == 0 && i < PyList_GET_SIZE(all); i++) {
         round.status = round.visit(PyList_GET_ITEM(all, i), round.context);
     }
-    Py_XDECREF(all); /* before another thread runs: a tuple that is being filled must be nobody's else */
+    Py_XDECREF(all); /* before another thread runs: a tuple that is being filled must have no other owner */
     if (collecting) {
         PyGC_Enable();
     }

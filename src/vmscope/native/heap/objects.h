@@ -71,7 +71,7 @@ typedef struct {
     Py_ssize_t fixed;    /* of each object, or less than 0: asked by `size` */
     Py_ssize_t item;     /* and of each item */
     PyCFunction size;    /* `__sizeof__` of C */
-    PyTypeObject *sizer; /* the class that it is of, where it has to be told; else NULL */
+    PyTypeObject *sizer; /* the class that it is of, where it has to be given; else NULL */
     Py_ssize_t count;
     uint64_t bytes;
     void *more; /* the caller's */
@@ -95,7 +95,7 @@ vmscope_class(Classes *classes, PyTypeObject *type)
 
 void vmscope_free_classes(Classes *classes);
 
-/* As sys.getsizeof has it, but for a `__sizeof__` that is written in Python, which is passed over. */
+/* As sys.getsizeof has it, except a `__sizeof__` that is written in Python, which is passed over. */
 Py_ssize_t vmscope_size_of(Class *class, PyObject *object);
 
 /* -- objects ---------------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ Py_ssize_t vmscope_size_of(Class *class, PyObject *object);
  * `visit` answered -1 for, or with an exception. */
 int vmscope_each_tracked(int (*visit)(PyObject *, void *), void *context);
 
-/* Whether gc.freeze has put objects away, which each_tracked does not tell of; -1 with an exception. */
+/* Whether gc.freeze has put objects away, which each_tracked does not visit; -1 with an exception. */
 int vmscope_has_frozen(void);
 
 /* Whether the collector knows it. */

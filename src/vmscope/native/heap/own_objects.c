@@ -1,7 +1,7 @@
-/* Which of the objects are vmscope's own, so that no walk tells of them.
+/* Which of the objects are vmscope's own, so that no walk reports them.
  *
- * Its classes, modules, functions and their objects are; and so are the lists, dictionaries and other objects of the
- * interpreter or the standard library that nothing else refers to, which is counted as the collector does it. Objects of
+ * Its classes, modules, functions and their objects are. So are the lists, dictionaries and other objects of the
+ * interpreter or the standard library that nothing else refers to, counted as the collector does it. Objects of
  * the program's are the program's, whoever keeps them. */
 #include "jvmti/heap_walk.h"
 

@@ -1,4 +1,4 @@
-/* References to objects and ids of methods. A reference is no address but a place and what it was when it was made: a
+/* References to objects and ids of methods. A reference is not an address but a place and what it was when it was made: a
  * foreign or a deleted one is found out without a look into memory that might not be there.
  *
  *   bits 0-1 kind, 2-31 place, 32-47 serial of the place, 48-63 number of the thread (local ones) */
@@ -289,7 +289,7 @@ typedef struct {
 
 static Method *methods;
 static size_t method_count, method_room;
-static PyObject *others; /* the ids of those that are no code objects, by address */
+static PyObject *others; /* the ids of those that are not code objects, by address */
 Py_ssize_t jni_extra = -1;
 
 #if PY_VERSION_HEX >= 0x030C0000

@@ -61,7 +61,7 @@ typedef struct Native {
     uint64_t magic;
     uint16_t number;      /* of the thread, in its local references */
     PyThreadState *state; /* of a thread that Python knows by AttachCurrentThread alone; else NULL */
-    uint32_t held;        /* locks of ours that this thread has: callbacks of the collector are postponed */
+    uint32_t held;        /* locks of vmscope's that this thread has: callbacks of the collector are postponed */
     uint32_t postponed_count, postponed_room;
     struct Postponed *postponed;
     int without_python; /* in a callback in which nothing of Python may be touched: no JNIEnv, UNATTACHED */
@@ -100,12 +100,12 @@ enum { IN_THREAD = 0, IN_START = -1, IN_UNLOAD = -2 };
 void jni_drop_pending(Native *native, const void *environment, int place);
 /* With the GIL: the exception that is set, with its traceback, and no longer set. */
 PyObject *jni_fetch(void);
-/* With the GIL, and an exception set, which no agent can be told of: it goes, unless a signal's handler has raised it,
+/* With the GIL, and an exception set, which cannot be reported to an agent: it goes, unless a signal's handler has raised it,
  * for the program, which came in the middle of what the agent asked for. That is put aside. */
 void jni_swallow(void);
 /* Whether Python is about to go, for all threads but the one that ends it. */
 int jni_closed(void);
-/* With the GIL, before this thread takes a lock of ours (0, or -1 with MemoryError) and after it has given it back. */
+/* With the GIL, before this thread takes a lock of vmscope's (0, or -1 with MemoryError) and after it has given it back. */
 int jni_hold(void);
 void jni_let_go(void);
 /* With the GIL, after an agent's function: 0, or -1 with what was put aside raised again. */
@@ -121,7 +121,7 @@ uint32_t jni_frame_begin(const Native *native);
 
 /* -- handles (handles.c): with the GIL ------------------------------------------------------------ */
 
-enum { LOCAL = 1, GLOBAL = 2, WEAK = 3 }; /* the lowest two bits of a reference: it is no address */
+enum { LOCAL = 1, GLOBAL = 2, WEAK = 3 }; /* the lowest two bits of a reference: it is not an address */
 
 /* A new reference to an object, as a handle; NULL for NULL and None, and without memory. */
 void *jni_local(Native *native, PyObject *object);

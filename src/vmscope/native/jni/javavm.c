@@ -83,7 +83,7 @@ attach(void *Py_UNUSED(vm), void **environment, const AttachArguments *arguments
     return attach_thread(environment, arguments, 0);
 }
 
-/* Nobody waits for either at the end of the program. */
+/* Nothing waits for either at the end of the program. */
 static int32_t
 attach_as_daemon(void *Py_UNUSED(vm), void **environment, const AttachArguments *arguments)
 {

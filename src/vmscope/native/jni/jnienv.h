@@ -8,7 +8,7 @@
 extern const char *const jni_names[JNI_SLOTS];
 extern const uint8_t jni_despite_exception[JNI_SLOTS]; /* may be called while one is pending */
 
-/* -Xcheck:jni: what agents do wrong is told in the log. Without it, by a pending exception. */
+/* -Xcheck:jni: what agents do wrong is logged. Without it, by a pending exception. */
 extern int jni_checks;
 
 /* What stands between these two is done with the GIL, for the calling thread's own Native, whoever's was given. It is

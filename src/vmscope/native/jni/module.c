@@ -1,4 +1,4 @@
-/* The module of functions for native agents, made when the first is loaded: nobody else pays for it. */
+/* The module of functions for native agents, made when the first is loaded: without any it costs nothing. */
 #include "jni/interface.h"
 #include "threads/thread.h"
 

@@ -4,7 +4,7 @@
 #define VERSION 0x000a0000
 #define MOST_LOCALS 65536 /* that may be asked for at once */
 
-/* What no correct agent does: told in the log, or by a pending exception. */
+/* What no correct agent does: logged, or by a pending exception. */
 static void
 misuse(Native *native, const char *format, const char *what)
 {

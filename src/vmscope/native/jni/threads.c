@@ -15,7 +15,7 @@ static int have_key;
 static _Atomic uint16_t last_number;
 static _Atomic int living;           /* threads that have a JNIEnv */
 static _Atomic int entering, closed; /* threads that are about to have the GIL; whether more may come */
-static pthread_t closer;             /* who may all the same */
+static pthread_t closer;             /* which still may */
 
 /* Threads that ended with something of Python's: whoever has the GIL next lets go of it. */
 static _Atomic(Native *) orphans;

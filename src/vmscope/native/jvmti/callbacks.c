@@ -49,8 +49,9 @@ enum {
 #define LIVE 4 /* the phase */
 #define MOST_ARGUMENTS 8
 
-/* What each event's callback gets after the environments: o a reference, m a method, l a location or other jlong, i an
- * int, z a boolean, s text, n a module's name as Java has it, f a field of the class before it, v a value. */
+/* What each event's callback gets after the environments. Objects: o a reference, m a method, f a field of the class
+ * before it, v a value. Numbers: l a location or other jlong, i an int, z a boolean. Text: s, and n, a module's name as
+ * Java has it. */
 static const char *const kinds[LAST_EVENT + 1] = {
     [VM_INIT] = "o",
     [VM_DEATH] = "",
@@ -260,7 +261,7 @@ call_hook(const Callback *self, Native *native, PyObject *const *arguments, cons
     return bytes;
 }
 
-/* -- those of the collector, while this thread has a lock of ours ------------------------------------ */
+/* -- those of the collector, while this thread has a lock of vmscope's ------------------------------------ */
 
 typedef struct Postponed {
     Callback *callback;

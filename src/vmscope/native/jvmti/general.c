@@ -68,7 +68,7 @@ jni_get_capabilities(Environment *environment, void *capabilities)
     return ERROR_NONE;
 }
 
-/* The table is copied into the one that all threads use, but for what came after the version that GetVersion tells: an
+/* The table is copied into the one that all threads use, except what came after the version of GetVersion: an
  * agent's own table may end there. */
 int32_t
 jni_set_function_table(Environment *environment, const void *const *table)

@@ -47,7 +47,7 @@ set_tag(const HeapWalk *walk, PyObject *thing, int64_t tag)
     return done == NULL ? -1 : 0;
 }
 
-/* -- what a callback is told of an object ----------------------------------------------------------- */
+/* -- what a callback gets of an object ----------------------------------------------------------- */
 
 typedef struct {
     PyObject *thing;
@@ -72,7 +72,7 @@ look_at(HeapWalk *walk, PyObject *thing, Told *told)
 static int32_t
 length_of(const Told *told)
 {
-    const PyTypeObject *array = told->of->array; /* one of C, whose length is told by C */
+    const PyTypeObject *array = told->of->array; /* one of C, whose length C knows */
     if (array == NULL) {
         return -1;
     }

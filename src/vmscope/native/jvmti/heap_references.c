@@ -66,7 +66,7 @@ count_one(PyObject *referee, void *context)
     return 0;
 }
 
-/* Members of a C struct, attributes: those from `first` on are, and without the class, of which was told already. */
+/* Members of a C struct, attributes: those from `first` on are, and without the class, which was reported already. */
 static void
 make_fields(const Finding *found, size_t first)
 {
@@ -116,7 +116,7 @@ find_in_sequence(Finding *found)
             items[j] = items[i];
             items[i] = other;
         }
-    } else { /* attributes come before the elements, and are told after them */
+    } else { /* attributes come before the elements, and are reported after them */
         Reference *ordered = malloc(all * sizeof *ordered);
         if (ordered == NULL) {
             PyErr_NoMemory();

@@ -2,7 +2,7 @@
  *
  * An iteration collects all objects before the first call, so that they are of one moment; they live until the last. A
  * walk along references goes on while the program may run, in callbacks in Python and what tags set off. What it visits
- * lives until it ends, so that no address is used again. Nothing that is made for it is told as a new object. */
+ * lives until it ends, so that no address is used again. Nothing that is made for it is reported as a new object. */
 #include "jvmti/heap_walk.h"
 
 #ifdef HAS_OBJECTS

@@ -66,7 +66,7 @@ typedef struct {
     PyObject *arrays;                   /* a tuple of the classes that have a length, each of C */
     PyObject *tag_class, *holder_class, *info_class;
     PyObject *kinds, *root_kinds, *primitives; /* the enumerations' members, by number */
-    PyObject *control, *old_control;           /* what an answer that is no integer means */
+    PyObject *control, *old_control;           /* what an answer that is not an integer means */
     PyObject *class_parts;                     /* bases, with their kinds, and loader of a class */
     PyObject *folder;                          /* of vmscope's own code */
     Py_ssize_t unbounded;                      /* objects that are visited before it is asked what there is at all */

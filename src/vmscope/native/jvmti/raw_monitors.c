@@ -1,9 +1,9 @@
 /* Raw monitors: an agent's own locks. They are an OS thread's, whether or not Python knows it, and work in callbacks in
  * which nothing of Python may be touched.
  *
- * Whoever has to wait gives the GIL away first, so that it is never kept from a thread that has the monitor; whoever
- * has a monitor may then wait for the GIL, as nobody waits for a monitor with it. `guard` is held for a few
- * instructions only, and with it nobody waits for anything else.
+ * A thread that has to wait gives the GIL away first, so it is never kept from the thread that has the monitor. That one
+ * may wait for the GIL, as no thread waits for a monitor with it. `guard` is held for a few instructions only, and with it
+ * no thread waits for anything else.
  *
  * An id is a place and how often it was used before, not an address: one that is destroyed or foreign is found out.
  * Memory of monitors is used again, never freed.
@@ -33,7 +33,7 @@ typedef struct Waiter {
 typedef struct Monitor {
     pthread_mutex_t guard;
     pthread_cond_t free;
-    _Atomic uint64_t owner; /* 0: nobody */
+    _Atomic uint64_t owner; /* 0: none */
     uint32_t entered;
     _Atomic uint32_t users;  /* threads that wait for it, or in it */
     _Atomic uint32_t serial; /* odd: it exists */
@@ -120,7 +120,7 @@ init(Monitor *monitor)
     pthread_cond_init(&monitor->free, NULL);
 }
 
-/* In a forked child there is one thread: what others had is free, and nobody waits. */
+/* In a forked child there is one thread: what others had is free, and none waits. */
 static void
 after_fork(void)
 {
@@ -195,7 +195,7 @@ is_owner(const Monitor *monitor)
     return atomic_load_explicit(&monitor->owner, memory_order_relaxed) == self();
 }
 
-/* Makes it this thread's, where it is nobody's. */
+/* Makes it this thread's, where it has no owner. */
 static inline int
 try_own(Monitor *monitor)
 {
@@ -203,7 +203,7 @@ try_own(Monitor *monitor)
     return atomic_compare_exchange_strong(&monitor->owner, &no_thread, self());
 }
 
-/* Makes it nobody's. Whoever waits for it has become a user before it last looked whose it is. */
+/* Takes its owner away. Whoever waits for it has become a user before it last looked whose it is. */
 static inline void
 give_up(Monitor *monitor)
 {
@@ -474,7 +474,7 @@ jni_create_raw_monitor(Environment *environment, const char *name, void **id)
         return ERROR_NOT_MONITOR_OWNER;                                                                                \
     }
 
-/* Whoever waits in it, or, when its owner destroys it, for it, is told that it is none. */
+/* Whoever waits in it, or, when its owner destroys it, for it, gets the error that it is not a monitor. */
 int32_t
 jni_destroy_raw_monitor(Environment *environment, const void *id)
 {

@@ -1,4 +1,4 @@
-/* Locks that know who has them and who waits: what threading.Lock and threading.RLock make where somebody has asked.
+/* Locks that know who has them and who waits: what threading.Lock and threading.RLock make where an agent has asked.
  *
  * One that is free is taken, and any is given back, without a word of Python: what a signal handler raises cannot come
  * between a lock and the `with` that it is for. Python is called where a thread has to wait: before it does, and when it
@@ -158,7 +158,7 @@ remove_waiter(MonitorLock *self, PyObject *thread)
     }
 }
 
-/* What the thread waits for, in the place of what there was: a callback that waits is within another wait. */
+/* What the thread waits for, in place of what there was: a callback that waits is within another wait. */
 static int
 set_wait(Monitors *monitors, PyObject *thread, PyObject *contended, PyObject *patient)
 {
@@ -205,7 +205,7 @@ wait_as(MonitorLock *self, PyObject *thread, PY_TIMEOUT_T limit, Place *place)
     return got;
 }
 
-/* 1 with the lock, 0 without it after so many microseconds, -1 with an exception. */
+/* 1 with the lock, 0 without it after this many microseconds, -1 with an exception. */
 static int
 take(MonitorLock *self, PY_TIMEOUT_T limit)
 {

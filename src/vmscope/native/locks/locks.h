@@ -14,15 +14,15 @@ typedef struct {
     PyObject *tell;                  /* called with whether it has got the lock, the Thread, the lock */
     PyObject *made;                  /* gives what a new lock keeps */
     PyObject *library;               /* the file name of threading's code */
-    PyObject *judge;                 /* acquire() of a lock that nobody has: says what is wrong with arguments */
+    PyObject *judge;                 /* acquire() of a lock that is free: says what is wrong with arguments */
     PyObject *contended, *patient;   /* the names of a Thread's attributes */
-    Link held;                       /* the locks that somebody has, the first taken first */
+    Link held;                       /* the locks that threads have, the first taken first */
     char places;
 } Monitors;
 
 typedef struct {
     PyObject_HEAD PyThread_type_lock lock;
-    size_t entered;       /* how often its owner has it; 0: nobody has it */
+    size_t entered;       /* how often its owner has it; 0: it is free */
     unsigned long ident;  /* its owner's */
     uint64_t state;       /* the number of its owner's thread state */
     PyFrameObject *frame; /* that took it: never looked into, it may be gone */

@@ -34,7 +34,7 @@ class Monitors:
         self.made = made
         self.library = library
         self.places = False
-        self.taken: dict[int, MonitorLock] = {}  # by id: those that somebody has
+        self.taken: dict[int, MonitorLock] = {}  # by id: those that threads have
 
     def held(self, state: int, /) -> list[MonitorLock]:
         return [lock for lock in [*self.taken.values()] if lock.owner == state]

@@ -1,4 +1,4 @@
-/* What the locks of one VM share: whom they tell, and which of them somebody has. */
+/* What the locks of one VM share: to whom they report, and which of them threads have. */
 #include "attributes.h"
 #include "locks/locks.h"
 

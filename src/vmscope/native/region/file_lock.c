@@ -1,6 +1,6 @@
 /* lock_file, and lock_mapping: a mapping that keeps a file open, and so its flock held, without a descriptor.
  *
- * The descriptor that was mapped may be closed at once: nothing of ours is left for the program to see,
+ * The descriptor that was mapped may be closed at once: nothing of vmscope's is left for the program to see,
  * to close by accident or to pass on. MADV_DONTFORK keeps a forked child from holding the lock for as long
  * as it lives. The child's copy of the object then stands for an address that is free, or another's by
  * now, and must never be unmapped; `generation` tells.

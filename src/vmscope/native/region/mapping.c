@@ -1,6 +1,6 @@
 /* Mapping: another process's file, mapped read-only, read in whole words.
  *
- * The file belongs to somebody else, who may truncate it at any moment; a load from a page that is
+ * The file belongs to another process, which may truncate it at any moment; a load from a page that is
  * gone raises SIGBUS. So every load runs under a guard (guard.h). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -79,7 +79,7 @@ offset_at(const Offsets *offsets, size_t i)
     return offset;
 }
 
-/* Loads the word at each offset. False: one is no multiple of a word or lies outside. */
+/* Loads the word at each offset. False: one is not a multiple of a word or lies outside. */
 static __attribute__((noinline)) bool
 gather_words(char *to, const char *base, size_t size, const Offsets *offsets)
 {

@@ -329,7 +329,7 @@ map_file(Mirror *self, int fd)
         return errno;
     }
     if (status.st_dev != self->device || status.st_ino != self->inode) {
-        return ESTALE; /* somebody put another file there */
+        return ESTALE; /* another file has been put there */
     }
     if ((size_t)status.st_size < self->capacity) {
         return EIO;

@@ -55,7 +55,7 @@ typedef struct {
     int fd;
     int direct;        /* the image is the file itself, mapped: nothing is written to it */
     nlink_t links;     /* that the file had when it was opened; a file system may not count them */
-    int lost, told;    /* somebody removed it or cut it short; `on_loss` was called */
+    int lost, told;    /* it was removed or cut short; `on_loss` was called */
     PyObject *on_loss; /* or NULL */
     uint32_t published;
     unsigned char prologue[PROLOGUE_SIZE];
@@ -73,7 +73,7 @@ int vmscope_write_range(int fd, const unsigned char *from, size_t offset, size_t
 /* Writes the image to a file of its own, async-signal-safely: 0, or an errno. */
 int vmscope_save_image(Mirror *self, const char *path);
 
-/* What the mirror's thread does, until it is told to stop. */
+/* What the mirror's thread does, until it has to stop. */
 void vmscope_mirror_body(PyObject *mirror);
 
 #endif

@@ -62,7 +62,7 @@ class Mirror(Thread):
         self._direct = False
         self._interval = 0
         self._links = 0  # that the file had when it was opened; a file system may not count them
-        self._lost = self._told = False  # somebody removed it or cut it short; `on_loss` was called
+        self._lost = self._told = False  # it was removed or cut short; `on_loss` was called
         self._on_loss: Callable[[], object] | None = None
 
     @property

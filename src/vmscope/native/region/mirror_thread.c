@@ -167,11 +167,11 @@ check_file(Mirror *self)
         errno = ESTALE;
         return -1;
     }
-    if (status.st_nlink == 0 && self->links != 0) { /* somebody removed it */
+    if (status.st_nlink == 0 && self->links != 0) { /* it was removed */
         errno = ENOENT;
         return -1;
     }
-    if ((size_t)status.st_size < self->capacity) { /* somebody cut it short: it must not grow again */
+    if ((size_t)status.st_size < self->capacity) { /* it was cut short: it must not grow again */
         errno = EIO;
         return -1;
     }
@@ -263,7 +263,7 @@ open_file(Mirror *self)
         (void)flock(fd, LOCK_EX | LOCK_NB);
         return;
     }
-    atomic_store(&self->thread.error, fd < 0 ? errno : ESTALE); /* ESTALE: somebody put another file there */
+    atomic_store(&self->thread.error, fd < 0 ? errno : ESTALE); /* ESTALE: another file has been put there */
     self->lost = self->thread.error == ENOENT || self->thread.error == ESTALE;
     if (fd >= 0) {
         close(fd);

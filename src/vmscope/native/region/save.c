@@ -97,8 +97,8 @@ vmscope_save_image(Mirror *self, const char *path)
     }
     struct stat status;
     int shared = is_shared(folder), error;
-    int fd =
-        openat(folder, name, (shared ? flags | O_NOFOLLOW : flags) | O_NONBLOCK, 0600); /* a pipe nobody reads: ENXIO */
+    int fd = openat(folder, name, (shared ? flags | O_NOFOLLOW : flags) | O_NONBLOCK,
+                    0600); /* a pipe without a reader: ENXIO */
     error = errno;
     close(folder);
     if (fd < 0) {
@@ -112,7 +112,7 @@ vmscope_save_image(Mirror *self, const char *path)
     if (error == 0 && write_image(self, fd, &status) < 0) {
         error = errno;
     }
-    if (error == EPIPE && !sigismember(&before, SIGPIPE)) { /* the reader has gone, which is no reason to end */
+    if (error == EPIPE && !sigismember(&before, SIGPIPE)) { /* the reader has gone, which is not a reason to end */
         (void)sigtimedwait(&pipe_signal, NULL, &(struct timespec){0});
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

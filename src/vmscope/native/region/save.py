@@ -24,7 +24,7 @@ if sys.platform == "win32":
 else:
     from select import POLLOUT, poll
 
-    _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK  # of a pipe nobody reads: ENXIO
+    _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK  # of a pipe without a reader: ENXIO
 
     def open_own(path: bytes | str, flags: int, mode: int) -> int:
         """A descriptor of a file to write to, of which nothing is truncated here.

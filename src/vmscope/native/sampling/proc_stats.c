@@ -130,10 +130,10 @@ vmscope_each_anonymous(VisitRange *visit, void *context)
 
 /* -- pymalloc ------------------------------------------------------------------------------------- */
 
-/* pymalloc tells nobody how many bytes it has handed out, and to add it up as CPython itself does needs the
+/* pymalloc does not say how many bytes it has handed out, and to add it up as CPython itself does needs the
  * GIL for as long as the heap is large. But each of its pools stands at a multiple of its size in anonymous
- * memory and begins with a header whose fields check one another; so they are found, and copied by the kernel,
- * which fails where a thread has just given memory back instead of crashing. Pages that are not in memory are
+ * memory, and begins with a header whose fields check one another. So they are found, and copied by the kernel,
+ * which fails, and does not crash, where a thread has just given memory back. Pages that are not in memory are
  * left alone. */
 
 #ifdef HAS_POOLS

@@ -20,7 +20,7 @@ typedef struct {
 /* 0, or -1 where there is no /proc. */
 int vmscope_read_memory(Memory *out);
 
-/* The most that was ever resident, or -1. getrusage would tell of the program before exec too. */
+/* The most that was ever resident, or -1. getrusage would count the program before exec too. */
 int64_t vmscope_read_peak(void);
 
 /* Open descriptors of the process, or -1. `shared`: the calling thread has the process's table. */
@@ -35,7 +35,7 @@ int vmscope_each_anonymous(VisitRange *visit, void *context);
 #ifdef HAS_MALLINFO
 typedef struct {
     int64_t used, capacity, mapped; /* bytes, as last read */
-    int64_t due, pause, too_large;  /* when to ask again; a heap of so many bytes took too long */
+    int64_t due, pause, too_large;  /* when to ask again; a heap of this many bytes took too long */
     int owed;                       /* it was too early */
     uint64_t random;
 } Malloc;
@@ -48,7 +48,7 @@ typedef struct {
     int64_t arenas, capacity, blocks, bytes;
 } Pools;
 
-/* Counts what pymalloc has handed out; 0, or -1 when that cannot be known or `thread` (if any) shall end. */
+/* Counts what pymalloc has handed out; 0, or -1 when that cannot be known or `thread` (if any) has to end. */
 int vmscope_count_pools(Pools *out, Thread *thread);
 
 #endif

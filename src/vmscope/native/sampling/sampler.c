@@ -1,4 +1,4 @@
-/* The sampler: a thread that looks at the process now and then and sets the counters that nobody else feeds.
+/* The sampler: a thread that looks at the process now and then and sets the counters that nothing else feeds.
  *
  * What the kernel and malloc tell is read without the GIL; the rest in one short visit under it. While the
  * program uses no CPU there is nothing to see, and nothing is read but what a sample before had to put off. */
@@ -16,7 +16,7 @@
 #define IDLE_INTERVAL (500 * MS)   /* two looks a second at the CPU clock while the program stands still */
 #define IDLE_CPU 50000             /* ns of the program's CPU that are not worth a visit */
 #define SLOW_PERIOD (250 * MS)     /* what takes longer the more there is: four times a second at most, */
-#define SLOW_FACTOR 200            /* and a pause of so many times its CPU time, hence 0.5 % of a core */
+#define SLOW_FACTOR 200            /* and a pause of this many times its CPU time, hence 0.5 % of a core */
 #define CROWD 100                  /* threads: more */
 #define CROWD_PERIOD (5000LL * MS) /* are counted so often at most */
 #define NO_COLLECTION 2147480333   /* a threshold that keeps the collector off: no number of a program's */
@@ -309,12 +309,12 @@ count_running(Sampler *self)
     return running;
 }
 
-/* The program's threads; this one of ours is not among them. */
+/* The program's threads; this one of vmscope's is not among them. */
 static int64_t
 count_live(Sampler *self)
 {
 #ifdef Py_GIL_DISABLED        /* the list of thread states changes while it is walked */
-    return self->running + 1; /* the main one, which nobody started */
+    return self->running + 1; /* the main one, which no thread started */
 #else
     int64_t live = -1;
     for (PyThreadState *state = vmscope_first_state(self->interpreter); state != NULL;
@@ -344,7 +344,7 @@ count_threads(Sampler *self, PyObject *active)
     }
 }
 
-/* `own` is a thread state of ours, and the last one that was made: its number is how many there ever were. */
+/* `own` is a thread state of vmscope's, and the last one that was made: its number is how many there ever were. */
 static void
 read_threads(Sampler *self, PyObject *modules, PyThreadState *own)
 {
@@ -425,7 +425,7 @@ read_interpreter(Sampler *self, PyThreadState *own)
 
 /* -- while the sampler waits for the GIL ---------------------------------------------------------- */
 
-/* Who waits, and since when; NULL: nobody. The mirror's thread shows it, and has `use` while it does. */
+/* Who waits, and since when; NULL: none. The mirror's thread shows it, and has `use` while it does. */
 static struct {
     pthread_mutex_t mutex, use; /* `mutex` is held for some instructions only */
     Sampler *sampler;
@@ -572,7 +572,7 @@ attribute(const char *module, const char *name)
 }
 
 #ifdef HAS_LONG_LIVED
-/* The collector counts them for itself, and tells nobody. Its counts stand in the interpreter's state, after the
+/* The collector counts them for itself alone. Its counts stand in the interpreter's state, after the
  * pointers to gc.garbage and gc.callbacks, by which they are found; NULL where they are not, or not kept. */
 static const Py_ssize_t *
 find_long_lived(PyInterpreterState *interpreter, PyObject *garbage)

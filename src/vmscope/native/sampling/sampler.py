@@ -30,7 +30,7 @@ SAMPLED = (
     "gil.interval gil.waits gil.waited gil.longest gil.contention modules modules.loaded modules.unloaded traced "
     "traced.peak visits visit.time visit.longest own.cpu"
 ).split()
-if sys.platform == "win32":  # does not tell of these, or not alike
+if sys.platform == "win32":  # does not report these, or not alike
     SAMPLED = [
         name
         for name in SAMPLED
@@ -172,7 +172,7 @@ class Sampler(Thread):
         began = thread_time_ns()
         try:
             self._put("files.open", len(os.listdir("/proc/self/fd")) - 1)  # without that of listdir
-            with open("/proc/self/status", "rb") as file:  # getrusage would tell of the program before exec too
+            with open("/proc/self/status", "rb") as file:  # getrusage would count the program before exec too
                 self._put("memory.peak", int(file.read().partition(b"\nVmHWM:")[2].split()[0]) * 1024)
         except OSError:
             return  # no descriptor is left

@@ -44,13 +44,13 @@ static struct {
 /* The mirror to save, a strong reference that belongs to whoever takes it out. The rest is written while
  * it is NULL. */
 static _Atomic(Mirror *) armed;
-static pid_t owner;                                   /* not a child that nobody told us of */
+static pid_t owner;                                   /* not a child that vmscope does not know */
 static char file_path[PATH_MAX], save_path[PATH_MAX]; /* "": none */
 static dev_t file_device;
 static ino_t file_inode;
 static int file_stays; /* what was counted goes to a service's totals: whoever adds it removes the file */
 
-static int for_agents;       /* native agents are there: their crashes are told, with or without a region */
+static int for_agents;       /* native agents are there: their crashes are reported, with or without a region */
 static _Atomic pid_t worker; /* the thread that is at it */
 static sigjmp_buf next_step;
 static uint64_t scratch[TEXT_WORDS];
@@ -150,7 +150,7 @@ hand_over(int signum, const siginfo_t *info)
     return syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), signum, &copy) == 0;
 }
 
-/* The same for an end of the process that is no fault. True where the region was there until now. */
+/* The same for an end of the process that is not a fault. True where the region was there until now. */
 int
 vmscope_end_region(void)
 {

@@ -25,7 +25,7 @@ static VMSCOPE_THREAD_LOCAL struct {
 typedef struct {
     const int signum;
     unsigned users;          /* under `lock`; while ours is there, more than none */
-    struct sigaction before; /* constant while there are users, but for what the fatal path changes */
+    struct sigaction before; /* constant while there are users, except what the fatal path changes */
     struct sigaction below;  /* of one that was installed above ours: what was there before both */
     volatile sig_atomic_t
         overtaken; /* there was one: it takes ours for the one before it, and may call it, or put it back */
@@ -75,7 +75,7 @@ is_passing_to(const struct sigaction *action)
 }
 
 /* Whose turn it is: a handler that passes a fault on to the one before it, or has put that back and sends the signal
- * again, is not called twice. NULL: nobody is left. */
+ * again, is not called twice. NULL: none is left. */
 static struct sigaction *
 next_action(Place *place, bool was_restored)
 {
@@ -251,11 +251,11 @@ restore(Place *place)
         }
         sigaction(place->signum, &found, NULL); /* it has come this very moment */
     }
-    place->below = place->before; /* somebody installed theirs meanwhile: it stays */
+    place->below = place->before; /* another was installed meanwhile: it stays */
     place->overtaken = 1;
 }
 
-/* A fork while another thread reads must leave the child a lock that it can take and no handler of ours. */
+/* A fork while another thread reads must leave the child a lock that it can take and no handler of vmscope's. */
 static void
 fork_before(void)
 {

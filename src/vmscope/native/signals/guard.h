@@ -1,6 +1,6 @@
 /* Loads that may fault: from a file that its owner truncates, from memory that another thread gives back.
  *
- * While anything in the process reads under a guard, SIGBUS, and SIGSEGV where that is asked for, have a handler of ours
+ * While anything in the process reads under a guard, SIGBUS, and SIGSEGV where that is asked for, have a handler of vmscope's
  * that jumps out of the read of its own thread. Any other fault goes to whom it belongs: the handler that was there is
  * called as the kernel would call it, and the guard stays. */
 #ifndef VMSCOPE_GUARD_H

@@ -214,7 +214,7 @@ stack_of(const ucontext_t *context)
 }
 
 /* Where a handler that came first has passed the signal on to us: what that one interrupted. It stands above, on the
- * alternate stack, and tells of that stack what ours does. */
+ * alternate stack, and says of that stack what vmscope's does. */
 static const ucontext_t *
 innermost(const ucontext_t *own)
 {

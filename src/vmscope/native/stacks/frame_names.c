@@ -78,7 +78,7 @@ place_slot(const Names *self, uint32_t code, int offset)
     }
 }
 
-/* An empty index in which so many take half the room at most; 1 where there is one already, 0 without memory. */
+/* An empty index in which this many take half the room at most; 1 where there is one already, 0 without memory. */
 static int
 make_index(uint32_t **index, size_t *mask, size_t count, int *made)
 {
@@ -158,7 +158,7 @@ put_character(char *to, uint32_t character)
     return to;
 }
 
-/* Appends a str of so many characters at most, without its NULs; where it stands. There is room. */
+/* Appends a str of this many characters at most, without its NULs; where it stands. There is room. */
 static size_t
 copy_string(Names *self, uintptr_t string, size_t most)
 {

@@ -11,7 +11,7 @@
 
 #ifdef HAS_STACKS
 
-/* By what one code object is told from another at the same address. */
+/* What distinguishes a code object from another at the same address. */
 typedef struct {
     uintptr_t address, qualname, filename, lines, constants, names;
     Py_hash_t qualname_hash, filename_hash; /* of CPython 3.11, where rebuilt code gets the very same addresses */
@@ -42,7 +42,7 @@ typedef struct {
 
 typedef enum {
     NAMED,
-    TORN,       /* it is no code object, or has changed meanwhile */
+    TORN,       /* it is not a code object, or has changed meanwhile */
     INCOMPLETE, /* the frame does not execute yet, and is not to be seen */
     NO_ROOM     /* before vmscope_reserve_names is called again */
 } NameOutcome;

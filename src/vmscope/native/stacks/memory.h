@@ -42,7 +42,7 @@ vmscope_load(uintptr_t from, uintptr_t *to)
     return 1;
 }
 
-/* So many bytes, each word with one load; 0 where that cannot be. */
+/* This many bytes, each word with one load; 0 where that cannot be. */
 static inline int
 vmscope_load_bytes(void *to, uintptr_t from, size_t size)
 {

@@ -7,7 +7,7 @@
 #ifdef HAS_STACKS
 
 typedef struct {
-    uintptr_t frame, code; /* addresses, by which it is told whether a frame is still the same */
+    uintptr_t frame, code; /* addresses, which say whether a frame is still the same */
     int offset;            /* of the instruction, in bytes */
     uint32_t place;        /* where it has names */
 } SnapshotFrame;
@@ -37,7 +37,7 @@ typedef struct Snapshot {
 Snapshot *vmscope_new_snapshot(void);
 void vmscope_free_snapshot(Snapshot *self);
 
-/* On any thread, without the GIL, so many frames of each thread at most; what was there before is forgotten, but for the
+/* On any thread, without the GIL, this many frames of each thread at most; what was there before is forgotten, except the
  * names. 0 without memory. */
 int vmscope_take_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit);
 
@@ -45,10 +45,10 @@ int vmscope_take_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_
  * all. 0 without memory. */
 int vmscope_copy_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit, uint64_t only);
 
-/* Gives its frames their names, with the GIL, while somebody keeps their code objects. 0 without memory. */
+/* Gives its frames their names, with the GIL, while the caller keeps their code objects. 0 without memory. */
 int vmscope_name_snapshot(Snapshot *self);
 
-/* Room for so many threads and frames before it is taken, its pages there. 0 without memory. */
+/* Room for this many threads and frames before it is taken, its pages there. 0 without memory. */
 int vmscope_reserve_snapshot(Snapshot *self, size_t threads, size_t frames);
 
 #endif

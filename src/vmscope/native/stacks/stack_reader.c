@@ -125,7 +125,7 @@ read_anchor(Stack *self)
     if (!vmscope_read_frame(&first, innermost)) {
         return 0;
     }
-    if (first.previous == 0) { /* nobody has called it */
+    if (first.previous == 0) { /* it has no caller */
         self->frames[self->count++] = first;
         return vmscope_find_innermost(self->state, &innermost) && innermost == first.address;
     }
@@ -138,7 +138,7 @@ read_anchor(Stack *self)
             return 0;
         }
     }
-    /* As close to each other as can be: a short loop calls the same function again after some 100 ns. */
+    /* As close to each other as can be: a short loop calls the same function again after about 100 ns. */
     if (!vmscope_load(caller.address + FRAME_INSTRUCTION, &caller.instruction) ||
         !vmscope_find_innermost(self->state, &innermost) || !vmscope_read_frame(&top, innermost) ||
         !vmscope_load(caller.address + FRAME_INSTRUCTION, &instruction) || !is_live(self->state, &caller) ||

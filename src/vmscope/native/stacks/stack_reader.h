@@ -1,4 +1,4 @@
-/* The stacks of Python's threads, read as memory while they run: no GIL is waited for, nobody is stopped.
+/* The stacks of Python's threads, read as memory while they run: no GIL is waited for, no thread is stopped.
  *
  * All of it is called under a guard (guard.h), and answers 0 where what was read cannot have been one stack at one
  * moment: then it is read again. Nothing here allocates. */
@@ -49,7 +49,7 @@ int vmscope_read_stack(Stack *self, uintptr_t state);
 /* Whether a frame that was read is still there, and has been all the time. */
 int vmscope_is_there(const Stack *self, const Frame *frame);
 
-/* The main interpreter's GIL: the address of the state of the thread that has it, 0: nobody; and how often it has gone
+/* The main interpreter's GIL: the address of the state of the thread that has it, 0: none; and how often it has gone
  * from one thread to another. No guard is needed, as this memory is never given back. */
 typedef struct {
     uintptr_t holder;

@@ -1,4 +1,4 @@
-/* What every thread executes, as of one moment: taken in one go, in which nothing is made that Python knows, and told
+/* What every thread executes, as of one moment: taken in one go, in which nothing is made that Python knows, and shown
  * thread by thread afterwards.
  *
  * One that was taken with the GIL keeps the code objects, and what is wanted of frames' variables. That is said beforehand,
@@ -40,7 +40,7 @@ typedef struct {
     size_t kept_size, kept_count;
 } StackSnapshot;
 
-/* Room for so many; 0 where there is none. */
+/* Room for this many; 0 where there is none. */
 static int
 reserve(void *array, size_t *size, size_t wanted, size_t each)
 {
@@ -299,7 +299,7 @@ thread_at(const StackSnapshot *self, Py_ssize_t at)
     return &self->snapshot->threads[self->snapshot->thread_count - 1 - (size_t)at];
 }
 
-/* Only then is it told what the frames are called: 0 with an exception. */
+/* Only then the frames get their names: 0 with an exception. */
 static int
 name_frames(StackSnapshot *self)
 {

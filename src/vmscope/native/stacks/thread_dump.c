@@ -107,7 +107,7 @@ put(Text *text, const char *format, ...)
     put_bytes(text, line, length < (int)sizeof line ? (size_t)length : sizeof line - 1);
 }
 
-/* One character of UTF-8, or a byte that is none; how many bytes it takes. */
+/* One character of UTF-8, or a byte that is not; how many bytes it takes. */
 static size_t
 take_character(const unsigned char *from, size_t left, uint32_t *character)
 {
@@ -210,7 +210,7 @@ is_own(const OsThread *task)
     return task != NULL && strstr(task->stat, "(vmscope ") != NULL;
 }
 
-/* What the kernel calls it; Python's own names cannot be told. */
+/* What the kernel calls it; Python's own names cannot be read. */
 static void
 put_name(Text *text, const OsThread *task)
 {

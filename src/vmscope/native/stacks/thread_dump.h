@@ -27,7 +27,7 @@ void vmscope_free_dump(ThreadDump *self);
 /* Whether the GIL does not come in time for it; `wait` is in how many ns to ask again. */
 int vmscope_dump_is_late(ThreadDump *self, int64_t now, int64_t *wait);
 
-/* As text in jstack's layout, with what can be told without the GIL; NULL without memory. For free(). */
+/* As text in jstack's layout, with what is known without the GIL; NULL without memory. For free(). */
 char *vmscope_write_dump(const ThreadDump *self, size_t *length);
 
 /* With the GIL: a StackSnapshot of it, which takes what is in it (stack_snapshot.c). NULL with an exception; the dump is freed. */

@@ -145,7 +145,7 @@ runtime_span(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     return Py_BuildValue("KK", start, size);
 }
 
-/* A lock of `_thread`, of either kind, and one of ours begin with the system's lock, up to 3.13: a semaphore, by whose
+/* A lock of `_thread`, of either kind, and one of vmscope's begin with the system's lock, up to 3.13: a semaphore, by whose
  * address the kernel knows who waits for it. */
 static PyObject *
 lock_address(PyObject *Py_UNUSED(module), PyObject *lock)

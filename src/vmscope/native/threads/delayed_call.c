@@ -115,7 +115,7 @@ call_later(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* True when the thread, told to end, will do so without another look at Python. */
+/* True when the thread, asked to end, will do so without another look at Python. */
 static int
 only_sleeps(void)
 {
@@ -149,7 +149,7 @@ prepare_listener(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-/* The program's code on a thread of ours is the program's: its tools are told of it. */
+/* The program's code on a thread of vmscope's is the program's: its tools see it. */
 static PyObject *
 enter_programs_code(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {

@@ -90,7 +90,7 @@ vmscope_end_own_code(OwnCode own)
     PyGILState_Release(own.gil);
 }
 
-/* By a clock that nobody sets: whoever did would make a fork, or the end of the process, wait for as long. */
+/* By a clock that cannot be set: to set it would make a fork, or the end of the process, wait for as long. */
 static struct timespec
 deadline_after(int64_t nanoseconds)
 {
@@ -189,7 +189,7 @@ get_active(int kind)
     return self;
 }
 
-/* Puts `next` in the place of `expected`, whose reference it takes over; what stood there. */
+/* Puts `next` in place of `expected`, whose reference it takes over; what stood there. */
 static Thread *
 replace_active(int kind, Thread *expected, Thread *next)
 {
@@ -612,7 +612,7 @@ before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     }
     Py_BEGIN_ALLOW_THREADS
     for (int kind = THREAD_KINDS - 1; kind > DELAYED_CALL_THREAD; kind--) {
-        if (stopped[kind] && !is_current(found[kind])) { /* what is called on a thread of ours may fork too */
+        if (stopped[kind] && !is_current(found[kind])) { /* what is called on a thread of vmscope's may fork too */
             wait_for_pause(found[kind]);
         }
     }

@@ -12,7 +12,7 @@
 /* The process has at most one running thread of each kind. In this order: what the first calls may start the others. */
 typedef enum { DELAYED_CALL_THREAD, MIRROR_THREAD, SAMPLER_THREAD, IO_THREAD, COMMAND_THREAD, THREAD_KINDS } ThreadKind;
 
-/* What a thread is told: to end for the time of a fork, or for good, with whatever it has to do at the end. */
+/* What a thread has to do: to end for the time of a fork, or for good, with whatever it has to do at the end. */
 enum { PAUSE = 1, STOP };
 
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
     pthread_mutex_t turn; /* held while the thread is started or joined: one may do that at a time */
     pthread_t thread;
     pid_t tid;                                      /* the thread's own while it runs */
-    pid_t pid;                                      /* whose thread it is: a bare fork(2) tells nobody */
+    pid_t pid;                                      /* whose thread it is: a bare fork(2) calls no hook */
     int joinable, alive, running, stopping, kicked; /* under the mutex; alive: until the body has returned */
     _Atomic int paused;                             /* forks under way */
     _Atomic int finished;                           /* no fork starts it again */
@@ -43,7 +43,7 @@ typedef struct {
 int64_t vmscope_clock(clockid_t clock); /* ns */
 int64_t vmscope_now(void);              /* CLOCK_MONOTONIC, ns */
 
-/* A signal that nobody sends, which a thread of ours waits for with a descriptor. It is blocked there, and so is never
+/* A signal that no program sends, which a thread of vmscope's waits for with a descriptor. It is blocked there, and so is never
  * delivered, whatever its action is. */
 #ifdef SIGSTKFLT
 #define VMSCOPE_WAKE_SIGNAL SIGSTKFLT
@@ -57,7 +57,7 @@ int64_t vmscope_own_cpu(void);
 /* Thread states that vmscope's own threads have made. */
 extern _Atomic int64_t vmscope_own_states;
 
-/* Around Python code of ours on such a thread: takes the GIL, and the program's tools are told of nothing in between:
+/* Around Python code of vmscope's on such a thread: takes the GIL, and the program's tools see nothing in between:
  * neither sys.monitoring nor sys.settrace and sys.setprofile. */
 typedef struct {
     PyGILState_STATE gil;
@@ -102,7 +102,7 @@ void vmscope_thread_resume(void);
 void vmscope_thread_retry(void);
 
 /* Makes a thread in advance, before the caller leaves the program's descriptors: the next start of one that shares them
- * takes it. Dismissed, it ends where nobody took it. */
+ * takes it. Dismissed, it ends where it was not taken. */
 void vmscope_thread_make_spare(void);
 void vmscope_thread_dismiss_spare(void);
 
@@ -111,7 +111,7 @@ void vmscope_thread_dismiss_spare(void);
 /* A descriptor table of the thread's own, empty, that the program neither sees nor closes and no child inherits. */
 void vmscope_thread_unshare_files(void);
 
-/* Waits for `nanoseconds` or a kick; PAUSE or STOP when the thread shall end. */
+/* Waits for `nanoseconds` or a kick; PAUSE or STOP when the thread has to end. */
 int vmscope_thread_wait(Thread *self, int64_t nanoseconds);
 
 int vmscope_thread_is_stopping(Thread *self);

@@ -16,7 +16,7 @@ __all__ = ["after_fork_in_child", "after_fork_in_parent", "before_fork", "in_mai
 
 _HOOK_DEPTH = 16
 _STUCK_TRIES = 4  # times the timeout, for a thread that a frozen disk holds
-_PAUSE, STOP = 1, 2  # what a thread is told: to end for the time of a fork, or for good
+_PAUSE, STOP = 1, 2  # what a thread has to do: to end for the time of a fork, or for good
 
 _active: dict[str, Thread] = {}  # one of each kind; in this order, for what the first one calls may start the second
 

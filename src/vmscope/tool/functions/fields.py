@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PUBLIC, PRIVATE, PROTECTED, STATIC, FINAL, SYNTHETIC = 0x1, 0x2, 0x4, 0x8, 0x10, 0x1000
 OBJECT = introspection.signature(object)
 
-# What the compiler and the making of a class put into its `__dict__`, and nobody wrote.
+# What the compiler and the making of a class put into its `__dict__`, and is not in the source.
 MADE = frozenset(
     "__module__ __qualname__ __doc__ __dict__ __weakref__ __annotations__ __annotate__ __annotate_func__ "
     "__annotations_cache__ __conditional_annotations__ __static_attributes__ __firstlineno__ __type_params__ "

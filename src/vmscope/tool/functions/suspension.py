@@ -155,7 +155,7 @@ thread is suspended, each line and jump of the others costs a call. It goes on t
 
     def _add(self, thread: Thread) -> None:
         check(thread)
-        if self.disposed:  # meanwhile: nobody would resume it
+        if self.disposed:  # meanwhile: it would never be resumed
             raise InvalidEnvironment("this environment has been disposed of")
         self.host.suspension.add(thread, self)
         if self._resume_all not in self.closers:

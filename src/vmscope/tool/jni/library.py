@@ -26,7 +26,7 @@ ENTRIES = {
 }
 FOLDERS = "java.library.path"  # the property
 
-# An ELF file's bridge: where it is told, and some names of those that others have
+# An ELF file's bridge: where it is written, and some names of those that others have
 MACHINE = slice(18, 20)
 MACHINES = {0x03: "x86", 0x28: "ARM", 0x3E: "x86-64", 0xB7: "AArch64", 0xF3: "RISC-V", 0x15: "PowerPC", 0x16: "S390"}
 

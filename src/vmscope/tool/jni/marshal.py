@@ -97,7 +97,7 @@ class FunctionCall:
             for (place, parameter, count), piece in zip(self._results, pieces, strict=True):
                 address = int(arguments[place])
                 if not address:
-                    continue  # nobody wants it
+                    continue  # it is not wanted
                 length = structs.write(out, parameter.type, parameter.array, address, piece)
                 if count is not None:
                     out.put(int(arguments[count]), values.INT.pack(length))

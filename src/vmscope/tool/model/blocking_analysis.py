@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-GLOBALS = -1  # in the place of a slot: the frame's globals
+GLOBALS = -1  # in place of a slot: the frame's globals
 BLOCKING = frozenset(
     ("acquire", "acquire_lock", "__enter__", "_acquire_restore", "get", "join")
 )  # of what is written in C

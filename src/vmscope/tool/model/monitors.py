@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from vmscope.tool.model.threads import Thread
 
-interrupters: list[Callable[[int], bool]] = []  # told of a thread that is interrupted; whether that woke it
+interrupters: list[Callable[[int], bool]] = []  # called for a thread that is interrupted; whether that woke it
 _LONGEST = 1 << 31  # ms in one go: the longest that every system's clocks can wait
 
 

@@ -100,7 +100,7 @@ def fields(thing: object, referees: list[object]) -> Iterator[Reference]:
     kind: object = type(thing)
     for index, referee in enumerate(referees):
         if referee is kind:
-            kind = None  # it was told of already, but a second reference is the program's
+            kind = None  # it was reported already, but a second reference is the program's
         else:
             yield ReferenceKind.FIELD, index, None, referee
 

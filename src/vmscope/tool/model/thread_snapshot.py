@@ -35,7 +35,7 @@ REST = 50e-6  # s: so long that one of them takes it
 PLAIN = ("_thread.lock", "_thread.RLock")
 OWNER = re.compile(r"owner=(\d+) count=(\d+)")  # as an RLock says of itself
 
-# What waits within `threading` and its like, and for what: for itself to be notified, or for something of its own.
+# What waits within `threading` and similar, and for what: for itself to be notified, or for something of its own.
 NOTIFIED, ENDED = "notified", "ended"
 KNOWN = (
     ("threading", "Condition", "wait", NOTIFIED),

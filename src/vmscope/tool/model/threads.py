@@ -23,7 +23,7 @@ _ids = count(1)
 _names = count()
 _known: dict[int, Thread] = {}  # by thread state; one that has ended stays until its state is seen to be gone
 _by_program: dict[int, Thread] = {}  # by the id of `threading`'s object, until that is seen to be gone
-_cleanup_at = 64  # so many known ones: ended ones are looked for
+_cleanup_at = 64  # this many known ones: ended ones are looked for
 NORMAL = 5  # the priority of every thread that was given none
 starting = native.DeferringLock()  # held while a thread that has its Thread already comes to life
 
@@ -66,7 +66,7 @@ class Thread:
         self.daemon = True  # where `threading` does not know better
         self.group: ThreadGroup | None = None  # where it was put into one
         self.priority = NORMAL
-        self.interrupted = False  # and it has not been told so yet
+        self.interrupted = False  # and it has not seen it yet
         self.suspended = False
         self.gate: native.SuspendGate | None = None  # where it waits while it is suspended, once it has been
         self.contended: object = None  # the lock, or the condition, that it waits for
@@ -76,7 +76,7 @@ class Thread:
         self.stand_in: object = None  # what native agents are handed where `threading` has no object for it
         self._program: ref[threading.Thread] | None = None
         self._ended = False
-        self._tied = False  # its end is told by itself
+        self._tied = False  # it reports its end itself
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.tool.host import Host
 
-EVERY, SAMPLED = 1, 2  # why it is told
+EVERY, SAMPLED = 1, 2  # why it is reported
 REASONS = ((EVERY, Event.VM_OBJECT_ALLOC), (SAMPLED, Event.SAMPLED_OBJECT_ALLOC))
 NEVER = -1
 

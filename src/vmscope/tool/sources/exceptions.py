@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 HEAP, THREADS = 1 | 2, 1 | 4  # JVM TI's flags: out of memory, and of which kind
 NO_THREAD = "can't start new thread"
-FLYING = 256  # exceptions in flight on one thread that are told apart
-PROGRAMS, OWN, NEW = range(3)  # whose one is; NEW: the program's, made in the place of another, with no traceback yet
+FLYING = 256  # exceptions in flight on one thread that are kept apart
+PROGRAMS, OWN, NEW = range(3)  # whose one is; NEW: the program's, made in place of another, with no traceback yet
 
 
 class Exceptions:

@@ -123,7 +123,7 @@ def maker() -> tuple[str, CodeType, int]:
     inner = frame
     while is_library(frame.f_code) and frame.f_code.co_name != "<module>" and frame.f_back is not None:
         frame = frame.f_back
-    if is_library(frame.f_code) and frame.f_back is None:  # nobody but the library
+    if is_library(frame.f_code) and frame.f_back is None:  # only the library
         frame = inner
     return frame.f_globals.get("__name__", "?"), frame.f_code, frame.f_lasti
 

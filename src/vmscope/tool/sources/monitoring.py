@@ -42,7 +42,7 @@ IDS = (
     2,
     0,
     1,
-)  # 3, 4 and, so far, 5 are nobody's; cProfile needs 2, debuggers 0, coverage.py 1
+)  # 3, 4 and, so far, 5 are free; cProfile needs 2, debuggers 0, coverage.py 1
 ENTRY, EXIT, STEP, BREAKPOINT = map(bit, (Event.METHOD_ENTRY, Event.METHOD_EXIT, Event.SINGLE_STEP, Event.BREAKPOINT))
 POP, EXCEPTION, CATCH = map(bit, (Event.FRAME_POP, Event.EXCEPTION, Event.EXCEPTION_CATCH))
 EXHAUSTED = bit(Event.RESOURCE_EXHAUSTED)

@@ -42,7 +42,7 @@ class ThreadEvents:
     def __init__(self) -> None:
         self._host: Host | None = None
         self._patches = Patches()
-        self._ended: WeakSet[Thread] = WeakSet()  # told already
+        self._ended: WeakSet[Thread] = WeakSet()  # reported already
 
     def update(self, host: Host) -> None:
         wanted = bool(host.wanted() & WANTED)
@@ -50,7 +50,7 @@ class ThreadEvents:
             self._host = host
             self._replace()
             for thread in threads.living():
-                if not thread.of_agent:  # whose end is told where it runs
+                if not thread.of_agent:  # whose end is reported where it runs
                     thread.endings.add(self.gone)
         elif not wanted and self._host is not None:
             self._host = None

@@ -20,7 +20,7 @@ TYPES: dict[str, tuple[str, int]] = {
     "object": ("jobject", 20),
     "class": ("jclass", 21),
     "method": ("jmethodID", 23),
-    "code": ("jmethodID", 23),  # of a method that is no native one
+    "code": ("jmethodID", 23),  # of a method that is not a native one
     "location": ("jlocation", 24),
     "field": ("jfieldID", 25),
     "module": ("jobject", 26),
@@ -68,7 +68,7 @@ TYPES: dict[str, tuple[str, int]] = {
     "extension_event": ("jvmtiExtensionEventInfo", 0),
 }  # fmt: skip
 LATE = frozenset(("thread", "group", "object", "module", "service", "filter", "mode"))  # looked at last
-THREAD_FIRST = frozenset(("GetThreadCpuTime",))  # but for these
+THREAD_FIRST = frozenset(("GetThreadCpuTime",))  # except these
 
 Row = tuple[int, str, Phases, int | None, str, tuple[int, ...]]
 LOCAL = "thread:thread? depth:count slot:int"
