@@ -1,7 +1,7 @@
 """What ended processes have counted, as a part of the answer: the totals of services, and regions that wait for them.
 
 A process that ends adds its numbers to the totals of its service, and its region goes. Of one that was killed the
-region stays until somebody does that; meanwhile it is still read. Regions are read first and totals then, so that a
+region stays until another process does that; meanwhile it is still read. Regions are read first and totals then, so that a
 process is in one of the two; where it is in both, the totals have a note of it.
 """
 
@@ -44,7 +44,7 @@ def note_of(vm: VM) -> Note:
 
 
 def is_there(vm: VM) -> bool:
-    """Whether its region still has its name: nobody has removed it."""
+    """Whether its region still has its name: it has not been removed."""
     folder = os.path.basename(os.path.dirname(vm.path))
     candidate = Candidate(vm.pid or 0, vm.nspid or 0, folder.removeprefix(PREFIX), vm.path, "/root/" in vm.path)
     return identity(candidate) == vm.file

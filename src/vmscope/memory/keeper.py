@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from vmscope.wire.totals import Note, Number
 
-KEPT = 7 * 86400  # seconds after which totals go that nobody has added to, once the service has no process
+KEPT = 7 * 86400  # seconds after which totals go that no process has added to, once the service has no process
 PATIENCE = 1.0  # seconds that the end of a process waits for the lock; its region is adopted later
 _NEW = ".new"  # of the next totals, until they take the place of the last
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -89,7 +89,7 @@ class Totals:
         self.notes[ended] = None
 
     def prune(self, is_there: Callable[[int], bool]) -> None:
-        """Forgets old notes, but for those of processes whose region is still there."""
+        """Forgets old notes, except those of processes whose region is still there."""
         for note in list(self.notes)[:-NOTES]:
             if not is_there(note[0]):
                 del self.notes[note]
@@ -132,7 +132,7 @@ def of_region(data: Buffer) -> tuple[str, list[Number], dict[str, int]]:
 
 
 def decoded(data: Buffer) -> Totals:
-    """The totals that `encode` has made. FormatError where they are no region."""
+    """The totals that `encode` has made. FormatError where they are not a region."""
     service, numbers, _ = of_region(data)
     totals = Totals(service)
     for name, value, units, variability in numbers:
