@@ -15,9 +15,11 @@ from vmscope import native, own_threads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
-_replaced: dict[str, tuple[object, object]] = {}  # of `os`, by name: what stood there, what stands there now
+_replaced: list[tuple[object, str, object, Any]] = []  # module, name, what stood there, what stands there now
 _end: Callable[[], object] | None = None
+_TAKEN = 1, 15  # SIGHUP, SIGTERM
 _forwarding_signal = 0  # a signal whose handler calls _end; 0: there is none
 
 
@@ -31,6 +33,17 @@ def take_signals(end: Callable[[], object]) -> None:
     if not was_taken:
         native.take_end_signals()
         own_threads.at_exit(native.leave_end_signals)
+        if native.IMPLEMENTATION == "c":  # the twin's handler is what a program finds there, and puts back
+            import _signal  # type: ignore[import-not-found]  # signal without its enums, which take 1 ms
+
+            _replace(_signal, "signal", _take_signals_again)
+
+
+def _take_signals_again(_previous: object, signum: int, *_: object) -> None:
+    """After `signal.signal`, which puts the default action where the handler in C has been: a server that handled the
+    signal for a while, as uvicorn does, ends itself by it."""
+    if _end is not None and signum in _TAKEN:
+        native.take_end_signals()
 
 
 def forwarding_signal() -> int:
@@ -39,7 +52,7 @@ def forwarding_signal() -> int:
     SIGRTMAX, which has no other use. A handler can be installed on the main thread alone.
     """
     global _forwarding_signal
-    import _signal  # type: ignore[import-not-found]  # signal without its enums, which take 1 ms
+    import _signal
 
     if _end is not None and not _forwarding_signal and _signal.getsignal(_signal.SIGRTMAX) == _signal.SIG_DFL:
         try:
@@ -67,7 +80,7 @@ def _end_in_order(signum: int, _: object) -> None:
 def watch_calls(returned: Callable[[], object], end: Callable[..., object] = native.end_region) -> None:
     """`os._exit` calls `end` first, and `os.exec*` ends the region; `returned` is called where exec has failed after
     that."""
-    if _replaced:
+    if any(module is os for module, *_ in _replaced):
         return
 
     def before_exec(path: object, *_: object) -> None:
@@ -75,12 +88,20 @@ def watch_calls(returned: Callable[[], object], end: Callable[..., object] = nat
             own_threads.call(returned)
 
     for name, first in (("_exit", end), ("execv", before_exec), ("execve", before_exec)):
-        function = getattr(os, name)
-        stand_in = native.After(function, None, first)
-        _replaced[name] = function, stand_in
-        setattr(os, name, stand_in)
+        function, stand_in = _replace(os, name, None, first)
         if function in os.supports_fd:
             os.supports_fd.add(stand_in)
+
+
+def _replace(
+    module: Any, name: str, then: Callable[..., object] | None, first: Callable[..., object] | None = None
+) -> tuple[Any, Any]:
+    """The function of the module, and what stands in its place from now on."""
+    function = getattr(module, name)
+    stand_in = native.After(function, then, first)
+    _replaced.append((module, name, function, stand_in))
+    setattr(module, name, stand_in)
+    return function, stand_in
 
 
 def leave() -> None:
@@ -89,15 +110,17 @@ def leave() -> None:
     if _end is not None:
         native.leave_end_signals()
         _end = None
-    for name, (function, stand_in) in _replaced.items():
-        if getattr(os, name) is stand_in:
-            setattr(os, name, function)
+    for module, name, function, stand_in in _replaced:
+        if getattr(module, name) is stand_in:
+            setattr(module, name, function)
         os.supports_fd.discard(stand_in)
     _replaced.clear()
 
 
 def _is_program(path: object) -> bool:
-    """Whether exec may succeed: `os.execvp` tries each folder of PATH."""
+    """Whether exec may succeed: `os.execvp` tries each folder of PATH. It takes a descriptor too."""
+    if isinstance(path, int):
+        path = f"/proc/self/fd/{path}"
     try:
         return os.access(path, os.X_OK) and not os.path.isdir(path)  # type: ignore[arg-type]
     except (OSError, TypeError, ValueError):

@@ -128,6 +128,26 @@ def test_workers_of_uvicorn(tmp_path: Path) -> None:
             wait_for(partial(has_no_file, pid))
 
 
+def test_uvicorn_of_one_process_leaves_nothing(tmp_path: Path) -> None:
+    """It handles SIGTERM while it serves, puts the default action back, and ends itself by the signal."""
+    pytest.importorskip("uvicorn")
+    (tmp_path / "shop.py").write_text(
+        "import os\n"
+        "async def app(scope, receive, send):\n"
+        "    while True:\n"
+        "        message = await receive()\n"
+        "        os.write(1, b'ready\\n')\n"
+        "        await send({'type': message['type'] + '.complete'})\n"
+    )
+    with running("-m", "uvicorn", "--port", "0", "--log-level", "critical", "shop:app", cwd=tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        wait_for(partial(has_arguments, process.pid, "-Dshop.name=x y -XX:PerfDataSamplingInterval=20"))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == -signal.SIGTERM
+        assert has_no_file(process.pid)
+
+
 @pytest.mark.parametrize(
     ("option", "env"), [("-XX:-FollowChildren", {}), ("-Da=b", {"VMSCOPE": "0"})], ids=["switched off", "VMSCOPE=0"]
 )

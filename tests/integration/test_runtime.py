@@ -564,6 +564,18 @@ ENDS = """
 """
 
 
+UNDER_ASYNCIO = """
+import asyncio
+async def main():
+    import asyncio
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(15, print)
+    loop.remove_signal_handler(15)
+asyncio.run(main())
+os.kill(os.getpid(), 15)
+"""
+
+
 @pytest.mark.parametrize(
     ("end", "status", "left"),
     [
@@ -577,10 +589,14 @@ ENDS = """
         ("vmscope.stop(); os._exit(5)", 5, False),
         ("os._exit(5)", 5, False),
         ("import signal; os.kill(os.getpid(), 15)", -signal.SIGTERM, "python"),
+        ("import signal; signal.signal(15, signal.SIG_DFL); os.kill(os.getpid(), 15)", -signal.SIGTERM, "python"),
+        ("from signal import *; signal(1, signal(1, print)); raise_signal(1)", -signal.SIGHUP, "python"),
+        (UNDER_ASYNCIO, -signal.SIGTERM, "python"),
         ("os.kill(os.getpid(), 9)", -signal.SIGKILL, True),
         ("os.abort()", -signal.SIGABRT, "python"),
         ("os.execv('/bin/true', ['true'])", 0, False),
         ("os.execlp('true', 'true')", 0, False),
+        ("os.execve(os.open('/bin/true', os.O_RDONLY), ['true'], {})", 0, False),
         ("import ctypes; ctypes.CDLL(None).execv(b'/bin/true', (ctypes.c_char_p * 2)(b'true', None))", 0, True),
     ],
 )

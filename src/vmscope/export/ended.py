@@ -1,8 +1,8 @@
 """What ended processes have counted, as a part of the answer: the totals of services, and regions that wait for them.
 
 A process that ends adds its numbers to the totals of its service, and its region goes. Of one that was killed the
-region stays until another process does that; meanwhile it is still read. Regions are read first and totals then, so that a
-process is in one of the two; where it is in both, the totals have a note of it.
+region stays until another process does that; meanwhile it is still read. Regions are read first and totals then, so
+that a process is in one of the two; where it is in both, the totals have a note of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The totals of the ended processes of a service, which stand beside the regions of those that live.
 
-They are opened as regions are: no link is followed, folder and file are of one owner, and no other user may write there.
+They are opened as regions are: no link is followed, folder and file are of one owner, and no other user may write
+there.
 """
 
 from __future__ import annotations
