@@ -90,8 +90,8 @@ def _made(words: list[str]) -> str:
 
 def _ask(pid: int, command: str, silence: float | None, made: str) -> None:
     name = command.partition(" ")[0]
-    told = _tell if name == HEAP_DUMP else None
-    with connect(pid, silence=silence) as client, client.execute("jcmd", command, progress=told) as reply:
+    progress = _tell if name == HEAP_DUMP else None
+    with connect(pid, silence=silence) as client, client.execute("jcmd", command, progress=progress) as reply:
         if reply.status:
             raise _failure(reply, pid, name)
         said = False

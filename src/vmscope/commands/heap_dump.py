@@ -57,11 +57,11 @@ def fill(out: Output, fd: int, filename: str, gz: int | None) -> Generator[None,
     """Writes the file; its size."""
     begin = time.monotonic()
     message = f"Dumping heap to {filename} ..."
-    curious = out.curious if isinstance(out, Reply) else None
-    if curious is not None:
+    progress_to = out.progress_to if isinstance(out, Reply) else None
+    if progress_to is not None:
         tell(out, message)
-    objects, size = native.dump_heap(fd, curious)
-    if curious is None:  # with it goes the status, which is known now
+    objects, size = native.dump_heap(fd, progress_to)
+    if progress_to is None:  # with it goes the status, which is known now
         out.write(f"{message}\n")
     if gz is None:
         return size
@@ -89,7 +89,7 @@ def compress(out: Output, fd: int, level: int, size: int) -> Generator[None, Non
     packed = bytearray()  # what is not written yet: what cannot be compressed gets longer
     done = written = 0
     piece = LEAST
-    told, share = time.monotonic(), 0
+    shown, share = time.monotonic(), 0
     while chunk := os.pread(fd, piece, done):
         begin = time.monotonic()
         done += len(chunk)
@@ -102,8 +102,8 @@ def compress(out: Output, fd: int, level: int, size: int) -> Generator[None, Non
             piece = max(piece // 2, LEAST)
         elif now - begin < STEP / 2:
             piece = min(piece * 2, MOST)
-        if now - told > TELL and done * 100 // size >= share + 5:
-            told, share = now, done * 100 // size
+        if now - shown > TELL and done * 100 // size >= share + 5:
+            shown, share = now, done * 100 // size
             tell(out, f"{share}%")
         yield
     packed += packer.flush()

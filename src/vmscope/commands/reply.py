@@ -30,11 +30,11 @@ _ENOUGH = 64 << 10  # characters that are gathered before they are sent
 class Reply:
     """A command's Output: the status goes in front of the first part that is sent."""
 
-    __slots__ = ("_call", "_length", "_parts", "_status", "curious", "snapshot")
+    __slots__ = ("_call", "_length", "_parts", "_status", "progress_to", "snapshot")
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self.curious: Call | None = call if call.options == PROGRESS else None
+        self.progress_to: Call | None = call if call.options == PROGRESS else None
         self.snapshot = call.snapshot  # of the threads, as of the request
         self._parts: list[str] = []
         self._length = 0
@@ -54,7 +54,7 @@ class Reply:
     def progress(self, text: str) -> None:
         """How far it is, at once. A client that asks for progress gets it in front of the status; others with the
         status of a success, so a command writes none before it can no longer fail."""
-        if self.curious is not None and self._status:
+        if self.progress_to is not None and self._status:
             self._call.write(f"#{text}\n".encode(errors="backslashreplace"))
             self._call.flush()
         else:

@@ -67,7 +67,7 @@ class Host:
         self._ended = False
         self.lock = native.DeferringLock()
         self._stale = False  # something has changed that the mechanisms do not know
-        self._telling = False  # the thread that has the lock is telling them
+        self._updating = False  # the thread that has the lock is telling them
         self._dropped: list[object] = []
         self._probed = rules is None
         self.rules = rules or CapabilityRules(*(int(bits) for bits in available_capabilities.capability_sets()))
@@ -181,15 +181,15 @@ class Host:
         """
         with self.lock:
             self._stale = True
-            if not self._telling:
+            if not self._updating:
                 try:
-                    self._telling = True
+                    self._updating = True
                     while self._stale:
                         self._stale = False
                         for source in self._event_sources:
                             source.update(self)
                 finally:
-                    self._telling = False
+                    self._updating = False
         if not self.lock._is_owned():
             dropped, self._dropped = self._dropped, []
             del dropped  # what the program does as these go, it does without the lock
@@ -202,7 +202,7 @@ class Host:
     def renew(self) -> None:
         """In a forked child: another thread may have been in the middle of a change."""
         self.lock = native.DeferringLock()
-        self._telling = False
+        self._updating = False
 
     def wanted(self) -> int:
         """The set of events that at least one environment is sent on at least one thread."""

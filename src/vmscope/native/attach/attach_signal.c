@@ -117,9 +117,9 @@ static PyMethodDef attach_signal_functions[] = {
      "SIGQUIT, where its action is the default, asks for the socket when a client has left its file. False: it has "
      "another."},
     {"leave_attach_signal", leave, METH_NOARGS,
-     "Puts back the default action where it was taken and nobody came since."},
+     "Puts back the default action where it was taken and no handler came since."},
     {"remove_left_socket", remove_socket, METH_VARARGS,
-     "remove_left_socket(folder, pid, /)\n--\n\nUnlinks the socket that a VM of this user's left, unless somebody "
+     "remove_left_socket(folder, pid, /)\n--\n\nUnlinks the socket that a VM of this user's left, unless a process "
      "listens."},
     {NULL},
 };

@@ -459,9 +459,9 @@ static PyMethodDef listener_methods[] = {
      "and the\n"
      "region's file in this directory."},
     {"limit", listener_limit, METH_NOARGS,
-     "limit(): who cannot attach because threads of the process differ in their rights, for people; '': nobody."},
+     "limit(): who cannot attach because threads of the process differ in their rights, for people; '': all can."},
     {"close", listener_close, METH_VARARGS,
-     "close(timeout, last=False, unlink=True): takes the socket away; False where a command has not ended in so many "
+     "close(timeout, last=False, unlink=True): takes the socket away; False where a command has not ended in this many "
      "ns.\n"
      "At the `last` moment of the process a thread that only sleeps is not waited for. Where the disk is stuck, "
      "`unlink`\n"
@@ -479,7 +479,7 @@ static PyType_Slot listener_slots[] = {
      "Listener(serve, denied=None)\n--\n\nAnswers the attach protocol: calls `serve(call)` for each request. Where "
      "that returns an iterator,\n"
      "each `next` is a step of the command: others, forks and the end of the process come between two of them.\n"
-     "The first time that somebody is denied because threads differ in their rights, `denied(limit)` is called."},
+     "The first time that a client is denied because threads differ in their rights, `denied(limit)` is called."},
     {Py_tp_new, listener_new},
     {Py_tp_dealloc, listener_dealloc},
     {Py_tp_methods, listener_methods},

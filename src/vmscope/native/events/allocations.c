@@ -673,17 +673,18 @@ static PyMethodDef functions[] = {
     {"trace_allocations", trace_allocations, METH_VARARGS,
      "trace_allocations(callback, own, every, interval, /)\n--\n\nFrom now on callback(object, size, reason, state) is "
      "called for new objects, when they are whole; the last is the number of the thread state that made it. For every "
-     "one (reason & 1), and for one in so many bytes (reason & 2; an interval below 0: never). Nothing is told of what "
+     "one (reason & 1), and for one in this many bytes (reason & 2; an interval below 0: never). Nothing is reported "
+     "of what "
      "code makes whose file name begins with `own`, nor of what a callback does. RuntimeError."},
     {"traces_allocations", traces_allocations, METH_NOARGS, "Whether this interpreter can."},
     {"stop_tracing", stop_tracing, METH_NOARGS, "No callback is called any more."},
     {"tracer_holder", tracer_holder, METH_NOARGS,
      "Who has, or had, the slot for the tracer: \"\", \"tracemalloc\", or a library's file name."},
-    {"allocations_lost", allocations_lost, METH_NOARGS, "Objects of which nothing was told: too many were being made."},
+    {"allocations_lost", allocations_lost, METH_NOARGS, "Objects that were not reported: too many were being made."},
     {"allocations_served", allocations_served, METH_NOARGS,
-     "How often the evaluation loop has called, to have them told."},
+     "How often the evaluation loop has called, to have them reported."},
     {"without_allocation_events", (PyCFunction)(void (*)(void))without_allocation_events, METH_FASTCALL,
-     "without_allocation_events(function, /, *arguments)\n--\n\nCalls it; nothing is told of what it makes on this "
+     "without_allocation_events(function, /, *arguments)\n--\n\nCalls it; nothing is reported of what it makes on this "
      "thread."},
     {NULL, NULL, 0, NULL},
 };

@@ -240,25 +240,25 @@ hears(const Listener *listener, PyObject *thread)
 static __attribute__((cold)) void
 callback_failed(EventDispatcher *self, Listener *listener, PyObject **interrupt)
 {
-    PyObject *told = NULL; /* what the environment has had reported: raised again, it is the program's */
+    PyObject *reported = NULL; /* what the environment has had reported: raised again, it is the program's */
     while (PyErr_Occurred()) {
         PyObject *error = raised();
-        if (error == told || PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
+        if (error == reported || PyErr_GivenExceptionMatches(error, PyExc_KeyboardInterrupt)) {
             if (*interrupt == NULL) {
                 *interrupt = Py_NewRef(error);
             }
-        } else if (told != NULL) { /* the environment could not even log it */
+        } else if (reported != NULL) { /* the environment could not even log it */
             raise_again(Py_NewRef(error));
             PyErr_WriteUnraisable((PyObject *)self);
         } else {
             listener->failing = 1;
-            told = Py_NewRef(error);
+            reported = Py_NewRef(error);
             PyObject *done = vmscope_call_method(listener->environment, "failed", "(OO)", self->event, error);
             Py_XDECREF(done);
         }
         Py_DECREF(error);
     }
-    Py_XDECREF(told);
+    Py_XDECREF(reported);
 }
 
 /* It went well: earlier failures do not count any more. */

@@ -178,7 +178,7 @@ static PyType_Slot suspend_gate_slots[] = {
     {Py_tp_doc,
      "SuspendGate(own, called, hosts, /)\n--\n\nCalled as sys.monitoring calls, with a code object first: a thread for "
      "whose state there is a lock waits until the lock is free, other than in code whose file name begins "
-     "with `own`, and in what that calls of files that begin with `called`, but for files of `hosts`."},
+     "with `own`, and in what that calls of files that begin with `called`, except files of `hosts`."},
     {Py_tp_new, suspend_gate_new},
     {Py_tp_dealloc, suspend_gate_dealloc},
     {Py_tp_traverse, suspend_gate_traverse},

@@ -391,12 +391,12 @@ static void
 tell_progress(Dump *dump)
 {
     int64_t now = vmscope_now();
-    if (now - dump->told >= TELL) {
+    if (now - dump->shown >= TELL) {
         char text[96];
         snprintf(text, sizeof text, "%d%%: %llu objects, %llu bytes", (int)(dump->visited * 100 / dump->known),
                  (unsigned long long)dump->objects, (unsigned long long)(dump->out.written + dump->out.used));
         vmscope_tell_client(dump->client, text);
-        dump->told = now;
+        dump->shown = now;
     }
 }
 
@@ -477,10 +477,10 @@ dump_heap(PyObject *module, PyObject *args)
         return NULL;
     }
     if (client != Py_None && !Py_IS_TYPE(client, vmscope_state(module)->call)) {
-        PyErr_SetString(PyExc_TypeError, "who is told how far it is has to be a call of the listener's");
+        PyErr_SetString(PyExc_TypeError, "what gets the progress has to be a call of the listener's");
         return NULL;
     }
-    Dump dump = {.client = client == Py_None ? NULL : client, .told = vmscope_now()};
+    Dump dump = {.client = client == Py_None ? NULL : client, .shown = vmscope_now()};
     Stacks stacks = {.dump = &dump};
     if (vmscope_hprof_open(&dump.out, fd) < 0) {
         return PyErr_NoMemory();
@@ -518,7 +518,7 @@ dump_heap(PyObject *module, PyObject *args)
 static PyMethodDef functions[] = {
     {"dump_heap", dump_heap, METH_VARARGS,
      "dump_heap(fd, call=None): writes every object in the HPROF format; (objects, bytes). As of one moment: no other\n"
-     "thread runs meanwhile. The client of the call is told how far it is. OSError when it cannot be written."},
+     "thread runs meanwhile. The client of the call gets the progress. OSError when it cannot be written."},
     {NULL},
 };
 

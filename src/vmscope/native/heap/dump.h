@@ -95,7 +95,7 @@ typedef struct {
     uint64_t objects;        /* written so far */
     uint64_t known, visited; /* of those that the collector knows: all, and so far */
     PyObject *client;        /* who gets the progress: a call, or NULL */
-    int64_t told;            /* when */
+    int64_t shown;           /* when */
 } Dump;
 
 static inline uint64_t

@@ -526,7 +526,7 @@ static PyMethodDef functions[] = {
     {"delete", py_delete, METH_O, "delete(handle) -> bool: whether there was such a reference."},
     {"method_id", py_method_id, METH_O, "method_id(method) -> int: the same each time; keeps it alive for good."},
     {"new_method_id", py_new_method_id, METH_O, "new_method_id(method) -> int: one more, for calls of another kind."},
-    {"wrong", py_wrong, METH_O, "wrong(handle) -> str: what is wrong with what is no reference."},
+    {"wrong", py_wrong, METH_O, "wrong(handle) -> str: what is wrong with what is not a reference."},
     {"method", py_method, METH_O, "method(id) -> object; LookupError."},
     {NULL, NULL, 0, NULL},
 };

@@ -211,8 +211,8 @@ py_pending(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 }
 
 static PyMethodDef functions[] = {
-    {"check", py_check, METH_O, "check(on): whether what agents do wrong with JNI is told in the log."},
-    {"throw", py_throw, METH_O, "throw(exception or None): what is pending on this thread, in the place of what was."},
+    {"check", py_check, METH_O, "check(on): whether what agents do wrong with JNI is logged."},
+    {"throw", py_throw, METH_O, "throw(exception or None): what is pending on this thread, in place of what was."},
     {"pending", py_pending, METH_NOARGS, "pending() -> exception or None"},
     {NULL, NULL, 0, NULL},
 };

@@ -53,26 +53,26 @@ typedef struct {
     PyObject *thing;
     const OfClass *of;
     int64_t tag, class_tag, size;
-} Told;
+} Subject;
 
 static int
-look_at(HeapWalk *walk, PyObject *thing, Told *told)
+describe(HeapWalk *walk, PyObject *thing, Subject *subject)
 {
     Class *class;
-    told->thing = thing;
-    told->of = vmscope_of_class(walk, Py_TYPE(thing), &class);
-    if (told->of == NULL || tag_of(walk, thing, &told->tag) < 0 ||
-        tag_of(walk, (PyObject *)Py_TYPE(thing), &told->class_tag) < 0) {
+    subject->thing = thing;
+    subject->of = vmscope_of_class(walk, Py_TYPE(thing), &class);
+    if (subject->of == NULL || tag_of(walk, thing, &subject->tag) < 0 ||
+        tag_of(walk, (PyObject *)Py_TYPE(thing), &subject->class_tag) < 0) {
         return -1;
     }
-    told->size = vmscope_size_of(class, thing);
+    subject->size = vmscope_size_of(class, thing);
     return 0;
 }
 
 static int32_t
-length_of(const Told *told)
+length_of(const Subject *subject)
 {
-    const PyTypeObject *array = told->of->array; /* one of C, whose length C knows */
+    const PyTypeObject *array = subject->of->array; /* one of C, whose length C knows */
     if (array == NULL) {
         return -1;
     }
@@ -80,16 +80,17 @@ length_of(const Told *told)
     if (length == NULL && array->tp_as_mapping != NULL) {
         length = array->tp_as_mapping->mp_length;
     }
-    return length == NULL ? -1 : (int32_t)length(told->thing);
+    return length == NULL ? -1 : (int32_t)length(subject->thing);
 }
 
 static int
-is_wanted(const HeapWalk *walk, const Told *told)
+is_wanted(const HeapWalk *walk, const Subject *subject)
 {
     if (walk->older) {
-        return walk->filter == ONLY_TAGGED ? told->tag != 0 : walk->filter == ONLY_UNTAGGED ? told->tag == 0 : 1;
+        return walk->filter == ONLY_TAGGED ? subject->tag != 0 : walk->filter == ONLY_UNTAGGED ? subject->tag == 0 : 1;
     }
-    return !(walk->filter & ((told->tag ? TAGGED : UNTAGGED) | (told->class_tag ? CLASS_TAGGED : CLASS_UNTAGGED)));
+    return !(walk->filter &
+             ((subject->tag ? TAGGED : UNTAGGED) | (subject->class_tag ? CLASS_TAGGED : CLASS_UNTAGGED)));
 }
 
 static inline int
@@ -204,17 +205,17 @@ data_of(const HeapWalk *walk)
 /* -- objects ---------------------------------------------------------------------------------------- */
 
 int
-vmscope_tell_object(HeapWalk *walk, PyObject *thing)
+vmscope_report_object(HeapWalk *walk, PyObject *thing)
 {
     int which = walk->older ? OBJECT : ITERATION, answer;
-    Told told;
+    Subject subject;
     if (!is_of_class(walk, Py_TYPE(thing))) {
         return VISIT_OBJECTS;
     }
-    if (look_at(walk, thing, &told) < 0) {
+    if (describe(walk, thing, &subject) < 0) {
         return -1;
     }
-    if (!is_wanted(walk, &told)) {
+    if (!is_wanted(walk, &subject)) {
         return VISIT_OBJECTS;
     }
     if (walk->callbacks[which] == NULL) {
@@ -223,24 +224,24 @@ vmscope_tell_object(HeapWalk *walk, PyObject *thing)
     if (walk->functions[which] == NULL) {
         PyObject *arguments[MOST_ARGUMENTS];
         int count = 0;
-        arguments[count++] = PyLong_FromLongLong(told.class_tag);
-        arguments[count++] = PyLong_FromLongLong(told.size);
+        arguments[count++] = PyLong_FromLongLong(subject.class_tag);
+        arguments[count++] = PyLong_FromLongLong(subject.size);
         arguments[count++] = tag_object(walk, thing);
         if (!walk->older) {
-            arguments[count++] = PyLong_FromLong(length_of(&told));
+            arguments[count++] = PyLong_FromLong(length_of(&subject));
         }
         arguments[count++] = Py_NewRef(walk->data);
         return call_python(walk, which, count, arguments);
     }
-    int64_t tag = told.tag;
+    int64_t tag = subject.tag;
     if (walk->older) {
-        CALL_C(OBJECT, (J, J, J *, P), told.class_tag, told.size, &tag, data_of(walk));
+        CALL_C(OBJECT, (J, J, J *, P), subject.class_tag, subject.size, &tag, data_of(walk));
         answer = older_answer(answer);
     } else {
-        int32_t length = length_of(&told);
-        CALL_C(ITERATION, (J, J, J *, I, P), told.class_tag, told.size, &tag, length, data_of(walk));
+        int32_t length = length_of(&subject);
+        CALL_C(ITERATION, (J, J, J *, I, P), subject.class_tag, subject.size, &tag, length, data_of(walk));
     }
-    return tag != told.tag && set_tag(walk, thing, tag) < 0 ? -1 : answer & (VISIT_OBJECTS | VISIT_ABORT);
+    return tag != subject.tag && set_tag(walk, thing, tag) < 0 ? -1 : answer & (VISIT_OBJECTS | VISIT_ABORT);
 }
 
 /* -- references ------------------------------------------------------------------------------------- */
@@ -291,8 +292,8 @@ has_info(int kind)
 }
 
 static int
-tell_python(const HeapWalk *walk, int which, const Reference *reference, const Told *told, const Told *referrer,
-            const Info *info)
+report_to_python(const HeapWalk *walk, int which, const Reference *reference, const Subject *subject,
+                 const Subject *referrer, const Info *info)
 {
     PyObject *arguments[MOST_ARGUMENTS], *local = reference->local;
     int count = 0, kind = reference->kind;
@@ -300,16 +301,16 @@ tell_python(const HeapWalk *walk, int which, const Reference *reference, const T
         which == ROOT || which == STACK ? member(walk->root_kinds, kind - FIRST_ROOT) : member(walk->kinds, kind);
     if (which == REFERENCE) {
         arguments[count++] = info_object(walk, reference);
-        arguments[count++] = PyLong_FromLongLong(told->class_tag);
+        arguments[count++] = PyLong_FromLongLong(subject->class_tag);
         arguments[count++] = PyLong_FromLongLong(referrer->class_tag);
     } else {
-        arguments[count++] = PyLong_FromLongLong(told->class_tag);
+        arguments[count++] = PyLong_FromLongLong(subject->class_tag);
     }
-    arguments[count++] = PyLong_FromLongLong(told->size);
-    arguments[count++] = tag_object(walk, told->thing);
+    arguments[count++] = PyLong_FromLongLong(subject->size);
+    arguments[count++] = tag_object(walk, subject->thing);
     if (which == REFERENCE) {
         arguments[count++] = referrer->thing == NULL ? Py_NewRef(Py_None) : tag_object(walk, referrer->thing);
-        arguments[count++] = PyLong_FromLong(length_of(told));
+        arguments[count++] = PyLong_FromLong(length_of(subject));
     } else if (which == STACK) {
         arguments[count++] = Py_NewRef(PyTuple_GET_ITEM(local, THREAD_TAG));
         arguments[count++] = Py_NewRef(PyTuple_GET_ITEM(local, DEPTH));
@@ -324,29 +325,30 @@ tell_python(const HeapWalk *walk, int which, const Reference *reference, const T
 }
 
 static int
-tell_c(const HeapWalk *walk, int which, const Reference *reference, const Told *told, const Told *referrer, Info *info)
+report_to_c(const HeapWalk *walk, int which, const Reference *reference, const Subject *subject,
+            const Subject *referrer, Info *info)
 {
-    int64_t tag = told->tag, other = referrer->tag;
-    int64_t *whose = referrer->thing == NULL ? NULL : referrer->thing == told->thing ? &tag : &other;
+    int64_t tag = subject->tag, other = referrer->tag;
+    int64_t *whose = referrer->thing == NULL ? NULL : referrer->thing == subject->thing ? &tag : &other;
     int kind = reference->kind, answer;
     P data = data_of(walk);
     switch (which) {
     case REFERENCE:
-        CALL_C(REFERENCE, (I, P, J, J, J, J *, J *, I, P), kind, has_info(kind) ? info : NULL, told->class_tag,
-               referrer->class_tag, told->size, &tag, whose, length_of(told), data);
+        CALL_C(REFERENCE, (I, P, J, J, J, J *, J *, I, P), kind, has_info(kind) ? info : NULL, subject->class_tag,
+               referrer->class_tag, subject->size, &tag, whose, length_of(subject), data);
         break;
     case ROOT:
-        CALL_C(ROOT, (I, J, J, J *, P), kind - FIRST_ROOT, told->class_tag, told->size, &tag, data);
+        CALL_C(ROOT, (I, J, J, J *, P), kind - FIRST_ROOT, subject->class_tag, subject->size, &tag, data);
         break;
     case STACK:
-        CALL_C(STACK, (I, J, J, J *, J, I, P, I, P), kind - FIRST_ROOT, told->class_tag, told->size, &tag,
+        CALL_C(STACK, (I, J, J, J *, J, I, P, I, P), kind - FIRST_ROOT, subject->class_tag, subject->size, &tag,
                info->local.thread_tag, info->local.depth, info->local.method, info->local.slot, data);
         break;
     default:
-        CALL_C(OBJECT_REFERENCE, (I, J, J, J *, J, I, P), kind, told->class_tag, told->size, &tag, referrer->tag,
+        CALL_C(OBJECT_REFERENCE, (I, J, J, J *, J, I, P), kind, subject->class_tag, subject->size, &tag, referrer->tag,
                info->index, data);
     }
-    if ((tag != told->tag && set_tag(walk, told->thing, tag) < 0) ||
+    if ((tag != subject->tag && set_tag(walk, subject->thing, tag) < 0) ||
         (other != referrer->tag && set_tag(walk, referrer->thing, other) < 0)) {
         return -1;
     }
@@ -354,10 +356,10 @@ tell_c(const HeapWalk *walk, int which, const Reference *reference, const Told *
 }
 
 int
-vmscope_tell_reference(HeapWalk *walk, const Reference *given)
+vmscope_report_reference(HeapWalk *walk, const Reference *given)
 {
     Reference reference = *given;
-    Told told, referrer = {.thing = NULL};
+    Subject subject, referrer = {.thing = NULL};
     Info info;
     int which = REFERENCE;
     if (walk->older) {
@@ -367,10 +369,10 @@ vmscope_tell_reference(HeapWalk *walk, const Reference *given)
     if (walk->callbacks[which] == NULL || (!walk->older && !is_of_class(walk, Py_TYPE(reference.referee)))) {
         return VISIT_OBJECTS;
     }
-    if (look_at(walk, reference.referee, &told) < 0) {
+    if (describe(walk, reference.referee, &subject) < 0) {
         return -1;
     }
-    if (!walk->older && !is_wanted(walk, &told)) {
+    if (!walk->older && !is_wanted(walk, &subject)) {
         return VISIT_OBJECTS;
     }
     if (reference.referrer != NULL) {
@@ -382,9 +384,9 @@ vmscope_tell_reference(HeapWalk *walk, const Reference *given)
     }
     if (walk->functions[which] == NULL) {
         info.index = reference.index;
-        return tell_python(walk, which, &reference, &told, &referrer, &info);
+        return report_to_python(walk, which, &reference, &subject, &referrer, &info);
     }
-    return fill_info(&info, &reference) < 0 ? -1 : tell_c(walk, which, &reference, &told, &referrer, &info);
+    return fill_info(&info, &reference) < 0 ? -1 : report_to_c(walk, which, &reference, &subject, &referrer, &info);
 }
 
 /* -- values ----------------------------------------------------------------------------------------- */
@@ -411,7 +413,7 @@ primitive(PyObject *thing, Value *value)
 }
 
 static int
-tell_field(const HeapWalk *walk, const Told *told, const Reference *field)
+report_field(const HeapWalk *walk, const Subject *subject, const Reference *field)
 {
     Value value;
     char letter = primitive(field->referee, &value);
@@ -423,8 +425,8 @@ tell_field(const HeapWalk *walk, const Told *told, const Reference *field)
         PyObject *arguments[] = {
             member(walk->kinds, field->kind),
             info_object(walk, field),
-            PyLong_FromLongLong(told->class_tag),
-            tag_object(walk, told->thing),
+            PyLong_FromLongLong(subject->class_tag),
+            tag_object(walk, subject->thing),
             Py_NewRef(field->referee),
             primitive_type(walk, letter),
             Py_NewRef(walk->data),
@@ -432,10 +434,10 @@ tell_field(const HeapWalk *walk, const Told *told, const Reference *field)
         return call_python(walk, PRIMITIVE_FIELD, 7, arguments);
     }
     Info info = {.index = field->index};
-    int64_t tag = told->tag;
-    CALL_C(PRIMITIVE_FIELD, (I, P, J, J *, Value, I, P), field->kind, &info, told->class_tag, &tag, value, letter,
+    int64_t tag = subject->tag;
+    CALL_C(PRIMITIVE_FIELD, (I, P, J, J *, Value, I, P), field->kind, &info, subject->class_tag, &tag, value, letter,
            data_of(walk));
-    return tag != told->tag && set_tag(walk, told->thing, tag) < 0 ? -1 : answer & (VISIT_OBJECTS | VISIT_ABORT);
+    return tag != subject->tag && set_tag(walk, subject->thing, tag) < 0 ? -1 : answer & (VISIT_OBJECTS | VISIT_ABORT);
 }
 
 /* The letter of an array's elements, by the code that its memory has for them. */
@@ -454,15 +456,15 @@ letter_of(char code)
 }
 
 static int
-tell_elements(const HeapWalk *walk, const Told *told, char letter, Py_ssize_t count, const void *memory,
-              Py_ssize_t bytes)
+report_elements(const HeapWalk *walk, const Subject *subject, char letter, Py_ssize_t count, const void *memory,
+                Py_ssize_t bytes)
 {
     int answer;
     if (walk->functions[ARRAY] == NULL) {
         PyObject *arguments[] = {
-            PyLong_FromLongLong(told->class_tag),
-            PyLong_FromLongLong(told->size),
-            tag_object(walk, told->thing),
+            PyLong_FromLongLong(subject->class_tag),
+            PyLong_FromLongLong(subject->size),
+            tag_object(walk, subject->thing),
             PyLong_FromSsize_t(count),
             primitive_type(walk, letter),
             PyBytes_FromStringAndSize(memory, bytes),
@@ -470,21 +472,21 @@ tell_elements(const HeapWalk *walk, const Told *told, char letter, Py_ssize_t co
         };
         return call_python(walk, ARRAY, 7, arguments);
     }
-    int64_t tag = told->tag;
-    CALL_C(ARRAY, (J, J, J *, I, I, const void *, P), told->class_tag, told->size, &tag, (int32_t)count, letter, memory,
-           data_of(walk));
-    return tag != told->tag && set_tag(walk, told->thing, tag) < 0 ? -1 : answer & (VISIT_OBJECTS | VISIT_ABORT);
+    int64_t tag = subject->tag;
+    CALL_C(ARRAY, (J, J, J *, I, I, const void *, P), subject->class_tag, subject->size, &tag, (int32_t)count, letter,
+           memory, data_of(walk));
+    return tag != subject->tag && set_tag(walk, subject->thing, tag) < 0 ? -1 : answer & (VISIT_OBJECTS | VISIT_ABORT);
 }
 
 static int
-tell_array(const HeapWalk *walk, const Told *told)
+report_array(const HeapWalk *walk, const Subject *subject)
 {
-    PyObject *thing = told->thing;
-    PyBufferProcs *lends = told->of->array == NULL ? NULL : told->of->array->tp_as_buffer;
+    PyObject *thing = subject->thing;
+    PyBufferProcs *lends = subject->of->array == NULL ? NULL : subject->of->array->tp_as_buffer;
     Py_buffer view;
     if (PyBytes_Check(thing)) {
         Py_ssize_t count = PyBytes_GET_SIZE(thing);
-        return tell_elements(walk, told, 'B', count, PyBytes_AS_STRING(thing), count);
+        return report_elements(walk, subject, 'B', count, PyBytes_AS_STRING(thing), count);
     }
     if (lends == NULL || lends->bf_getbuffer == NULL || PyList_Check(thing) || PyTuple_Check(thing)) {
         return VISIT_OBJECTS;
@@ -497,7 +499,7 @@ tell_array(const HeapWalk *walk, const Told *told)
     char letter = view.ndim == 1 && format[0] != '\0' && format[1] == '\0' ? letter_of(format[0]) : 0;
     int answer = VISIT_OBJECTS;
     if (letter != 0 && view.itemsize > 0) {
-        answer = tell_elements(walk, told, letter, view.len / view.itemsize, view.buf, view.len);
+        answer = report_elements(walk, subject, letter, view.len / view.itemsize, view.buf, view.len);
     }
     if (lends->bf_releasebuffer != NULL) {
         lends->bf_releasebuffer(thing, &view);
@@ -507,53 +509,56 @@ tell_array(const HeapWalk *walk, const Told *told)
 }
 
 static int
-tell_string(const HeapWalk *walk, const Told *told)
+report_string(const HeapWalk *walk, const Subject *subject)
 {
     int answer;
     if (walk->functions[STRING] == NULL) {
-        PyObject *text = told->thing; /* of the very class str, as it has been promised */
+        PyObject *text = subject->thing; /* of the very class str, as it has been promised */
         PyObject *arguments[] = {
-            PyLong_FromLongLong(told->class_tag), PyLong_FromLongLong(told->size), tag_object(walk, told->thing),
-            PyUnicode_FromObject(text),           Py_NewRef(walk->data),
+            PyLong_FromLongLong(subject->class_tag),
+            PyLong_FromLongLong(subject->size),
+            tag_object(walk, subject->thing),
+            PyUnicode_FromObject(text),
+            Py_NewRef(walk->data),
         };
         return call_python(walk, STRING, 5, arguments);
     }
-    PyObject *text = PyUnicode_AsEncodedString(told->thing, "utf-16-le", "surrogatepass");
+    PyObject *text = PyUnicode_AsEncodedString(subject->thing, "utf-16-le", "surrogatepass");
     if (text == NULL) {
         return -1;
     }
-    int64_t tag = told->tag;
+    int64_t tag = subject->tag;
     Native *native = jni_native();
     if (native == NULL) {
         Py_DECREF(text);
         PyErr_NoMemory();
         return -1;
     }
-    CALL_C(STRING, (J, J, J *, const void *, I, P), told->class_tag, told->size, &tag, PyBytes_AS_STRING(text),
+    CALL_C(STRING, (J, J, J *, const void *, I, P), subject->class_tag, subject->size, &tag, PyBytes_AS_STRING(text),
            (int32_t)(PyBytes_GET_SIZE(text) / 2), data_of(walk));
     Py_DECREF(text);
-    return tag != told->tag && set_tag(walk, told->thing, tag) < 0 ? -1 : answer & (VISIT_OBJECTS | VISIT_ABORT);
+    return tag != subject->tag && set_tag(walk, subject->thing, tag) < 0 ? -1 : answer & (VISIT_OBJECTS | VISIT_ABORT);
 }
 
 int
-vmscope_tell_values(HeapWalk *walk, PyObject *thing, const References *references)
+vmscope_report_values(HeapWalk *walk, PyObject *thing, const References *references)
 {
-    Told told;
+    Subject subject;
     int answer = VISIT_OBJECTS;
     if (!is_of_class(walk, Py_TYPE(thing))) {
         return answer;
     }
-    if (look_at(walk, thing, &told) < 0) {
+    if (describe(walk, thing, &subject) < 0) {
         return -1;
     }
-    if (!is_wanted(walk, &told)) {
+    if (!is_wanted(walk, &subject)) {
         return answer;
     }
-    for (size_t i = 0; vmscope_tells_fields(walk) && i < references->count; i++) {
-        if (tag_of(walk, thing, &told.tag) < 0) { /* a callback may have set it */
+    for (size_t i = 0; vmscope_reports_fields(walk) && i < references->count; i++) {
+        if (tag_of(walk, thing, &subject.tag) < 0) { /* a callback may have set it */
             return -1;
         }
-        answer = tell_field(walk, &told, &references->items[i]);
+        answer = report_field(walk, &subject, &references->items[i]);
         if (answer < 0 || answer & VISIT_ABORT) {
             return answer;
         }
@@ -561,13 +566,13 @@ vmscope_tell_values(HeapWalk *walk, PyObject *thing, const References *reference
     if (walk->callbacks[ARRAY] == NULL && walk->callbacks[STRING] == NULL) {
         return answer;
     }
-    if (tag_of(walk, thing, &told.tag) < 0) {
+    if (tag_of(walk, thing, &subject.tag) < 0) {
         return -1;
     }
-    if (walk->callbacks[ARRAY] != NULL && told.of->array != NULL) {
-        return tell_array(walk, &told);
+    if (walk->callbacks[ARRAY] != NULL && subject.of->array != NULL) {
+        return report_array(walk, &subject);
     }
-    return walk->callbacks[STRING] != NULL && PyUnicode_Check(thing) ? tell_string(walk, &told) : answer;
+    return walk->callbacks[STRING] != NULL && PyUnicode_Check(thing) ? report_string(walk, &subject) : answer;
 }
 
 #endif

@@ -159,15 +159,15 @@ collect_one(PyObject *thing, Collection *all)
 static int
 tell_one(HeapWalk *walk, PyObject *thing)
 {
-    int answer = vmscope_tell_object(walk, thing);
-    if (answer < 0 || answer & VISIT_ABORT || !vmscope_tells_values(walk)) {
+    int answer = vmscope_report_object(walk, thing);
+    if (answer < 0 || answer & VISIT_ABORT || !vmscope_reports_values(walk)) {
         return answer;
     }
     References fields = {.items = NULL};
-    if (vmscope_tells_fields(walk) && vmscope_find_references(walk, thing, &fields) < 0) {
+    if (vmscope_reports_fields(walk) && vmscope_find_references(walk, thing, &fields) < 0) {
         answer = -1;
     }
-    answer = answer < 0 ? -1 : vmscope_tell_values(walk, thing, &fields);
+    answer = answer < 0 ? -1 : vmscope_report_values(walk, thing, &fields);
     vmscope_drop_references(&fields);
     free(fields.items);
     return answer;
@@ -262,7 +262,7 @@ follow(Following *all, const Reference *reference)
     if (ours != 0) {
         return ours < 0 ? -1 : 0;
     }
-    int answer = vmscope_tell_reference(all->walk, reference);
+    int answer = vmscope_report_reference(all->walk, reference);
     if (answer < 0) {
         return -1;
     }
@@ -289,8 +289,8 @@ go_on(Following *all)
     while (status == 0 && all->todo.count > 0) {
         PyObject *thing = all->todo.items[--all->todo.count];
         status = vmscope_find_references(all->walk, thing, &all->found);
-        if (status == 0 && vmscope_tells_values(all->walk)) {
-            int answer = vmscope_tell_values(all->walk, thing, &all->found);
+        if (status == 0 && vmscope_reports_values(all->walk)) {
+            int answer = vmscope_report_values(all->walk, thing, &all->found);
             status = answer < 0 ? -1 : (answer & VISIT_ABORT) != 0;
         }
         for (size_t i = 0; status == 0 && i < all->found.count; i++) {

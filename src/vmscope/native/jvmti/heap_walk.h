@@ -106,20 +106,20 @@ int vmscope_each_referent(PyObject *thing, visitproc visit, void *arg);
 
 /* -- callbacks (heap_callers.c): each answers a jvmtiHeapVisitControl, or -1 with an exception ---------- */
 
-int vmscope_tell_object(HeapWalk *walk, PyObject *thing);
-int vmscope_tell_reference(HeapWalk *walk, const Reference *reference);
+int vmscope_report_object(HeapWalk *walk, PyObject *thing);
+int vmscope_report_reference(HeapWalk *walk, const Reference *reference);
 /* Of the values in an object, whose references these are. */
-int vmscope_tell_values(HeapWalk *walk, PyObject *thing, const References *references);
+int vmscope_report_values(HeapWalk *walk, PyObject *thing, const References *references);
 static inline int
-vmscope_tells_fields(const HeapWalk *walk)
+vmscope_reports_fields(const HeapWalk *walk)
 {
     return walk->callbacks[PRIMITIVE_FIELD] != NULL;
 }
 
 static inline int
-vmscope_tells_values(const HeapWalk *walk)
+vmscope_reports_values(const HeapWalk *walk)
 {
-    return vmscope_tells_fields(walk) || walk->callbacks[ARRAY] != NULL || walk->callbacks[STRING] != NULL;
+    return vmscope_reports_fields(walk) || walk->callbacks[ARRAY] != NULL || walk->callbacks[STRING] != NULL;
 }
 
 #endif

@@ -553,7 +553,7 @@ static PyMethodDef lock_methods[] = {
     {"acquire", (PyCFunction)(void (*)(void))lock_acquire, METH_FASTCALL | METH_KEYWORDS,
      "acquire(blocking=True, timeout=-1): as threading.Lock's."},
     {"release", lock_release, METH_NOARGS, "As threading.Lock's."},
-    {"locked", lock_locked, METH_NOARGS, "Whether somebody has it."},
+    {"locked", lock_locked, METH_NOARGS, "Whether a thread has it."},
     {"__enter__", lock_enter, METH_NOARGS, NULL},
     {"__exit__", (PyCFunction)(void (*)(void))lock_exit, METH_FASTCALL, NULL},
     {"_at_fork_reinit", lock_reinit, METH_NOARGS, NULL},
@@ -582,7 +582,7 @@ static PyMemberDef lock_members[] = {
 };
 
 static PyGetSetDef lock_fields[] = {
-    {"owner", lock_owner, NULL, "The number of the thread state that has it; 0: nobody has it.", NULL},
+    {"owner", lock_owner, NULL, "The number of the thread state that has it; 0: it is free.", NULL},
     {"entered", lock_entered, NULL, "How often its owner has it.", NULL},
     {"waiters", lock_waiters, NULL, "The Threads that wait to get it.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -474,7 +474,7 @@ static PyMethodDef mapping_methods[] = {
      "truncated,\nValueError outside the mapping or after close."},
     {"read_in_order", (PyCFunction)(void (*)(void))mapping_read_in_order, METH_FASTCALL,
      "read_in_order(*ranges) -> tuple of bytes\n\nread of each (offset, length), one after the other: what a later one "
-     "gives is no older\nthan what an earlier one does. One guard for all. Errors as read, of the whole call."},
+     "gives is never older\nthan what an earlier one does. One guard for all. Errors as read, of the whole call."},
     {"gather", (PyCFunction)mapping_gather, METH_VARARGS,
      "gather(offsets, out)\n\nLoads the aligned word at each of `offsets` (a buffer of int32 or int64) into `out`,\na "
      "writable buffer of as many int64, in native byte order. Errors as read."},
@@ -496,7 +496,7 @@ static PyType_Slot mapping_slots[] = {
     {Py_tp_dealloc, mapping_dealloc},
     {Py_tp_methods, mapping_methods},
     {Py_tp_getset, mapping_getset},
-    {Py_tp_doc, "Mapping(fd, size)\n--\n\nA file of somebody else, mapped read-only; the descriptor may be closed."},
+    {Py_tp_doc, "Mapping(fd, size)\n--\n\nA file of another process, mapped read-only; the descriptor may be closed."},
     {0, NULL},
 };
 

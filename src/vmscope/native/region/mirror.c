@@ -315,7 +315,7 @@ mirror_set_file(PyObject *object, PyObject *args)
     self->device = (dev_t)device;
     self->inode = (ino_t)inode;
     self->published = used < PROLOGUE_SIZE ? PROLOGUE_SIZE : (uint32_t)used;
-    self->lost = self->told = 0;
+    self->lost = self->reported = 0;
     memset(self->prologue, 0, sizeof self->prologue); /* so that the first visit writes it */
     Py_RETURN_NONE;
 }
@@ -483,9 +483,10 @@ static PyMethodDef mirror_methods[] = {
     {"map_file", mirror_map_file, METH_NOARGS,
      "Makes the file itself the image, before start(). OSError where that cannot be."},
     {"start", mirror_start, METH_VARARGS,
-     "start(interval[, on_loss]): starts the thread, which makes a visit every so many ns. It calls `on_loss`, once, "
+     "start(interval[, on_loss]): starts the thread, which makes a visit at this interval, in ns. It calls `on_loss`, "
+     "once, "
      "when\n"
-     "somebody has removed the file or cut it short."},
+     "the file has been removed or cut short."},
     {"stop", mirror_stop, METH_VARARGS, "stop(timeout): a last copy, then the end; False if it did not end in time."},
     {"save", mirror_save, METH_O, "Writes the whole image, brought up to date, to a file (OSError)."},
     {NULL},

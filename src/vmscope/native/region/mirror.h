@@ -53,10 +53,10 @@ typedef struct {
     dev_t device;
     ino_t inode;
     int fd;
-    int direct;        /* the image is the file itself, mapped: nothing is written to it */
-    nlink_t links;     /* that the file had when it was opened; a file system may not count them */
-    int lost, told;    /* it was removed or cut short; `on_loss` was called */
-    PyObject *on_loss; /* or NULL */
+    int direct;         /* the image is the file itself, mapped: nothing is written to it */
+    nlink_t links;      /* that the file had when it was opened; a file system may not count them */
+    int lost, reported; /* it was removed or cut short; `on_loss` was called */
+    PyObject *on_loss;  /* or NULL */
     uint32_t published;
     unsigned char prologue[PROLOGUE_SIZE];
     uint64_t scratch[TEXT_WORDS], save_scratch[TEXT_WORDS];

@@ -62,7 +62,7 @@ class Mirror(Thread):
         self._direct = False
         self._interval = 0
         self._links = 0  # that the file had when it was opened; a file system may not count them
-        self._lost = self._told = False  # it was removed or cut short; `on_loss` was called
+        self._lost = self._reported = False  # it was removed or cut short; `on_loss` was called
         self._on_loss: Callable[[], object] | None = None
 
     @property
@@ -135,7 +135,7 @@ class Mirror(Thread):
         self._path = path
         self._identity = (device, inode)
         self._published = max(used, _PROLOGUE)
-        self._lost = self._told = False
+        self._lost = self._reported = False
 
     def write_file(self) -> None:
         """Brings the file up to date, where that is still that file."""
@@ -210,8 +210,8 @@ class Mirror(Thread):
             pause = self._interval
             while True:
                 pause = self._interval if self._carry() else min(pause * 2, max(self._interval, _IDLE_INTERVAL))
-                if self._lost and not self._told and self._on_loss is not None:
-                    self._told = True
+                if self._lost and not self._reported and self._on_loss is not None:
+                    self._reported = True
                     self._tell(self._on_loss)
                 order = self._wait(pause)
                 if order == STOP:

@@ -276,7 +276,7 @@ tell_loss(Mirror *self)
 {
     OwnCode own = vmscope_begin_own_code();
     if (!vmscope_thread_is_stopping(&self->thread)) {
-        self->told = 1;
+        self->reported = 1;
         PyObject *result = PyObject_CallNoArgs(self->on_loss);
         PyErr_Clear(); /* a host is never troubled */
         Py_XDECREF(result);
@@ -295,7 +295,7 @@ vmscope_mirror_body(PyObject *mirror)
         do {
             int64_t idle = self->interval > IDLE_INTERVAL ? self->interval : IDLE_INTERVAL;
             pause = carry(self) ? self->interval : pause * 2 < idle ? pause * 2 : idle;
-            if (self->lost && !self->told && self->on_loss != NULL) {
+            if (self->lost && !self->reported && self->on_loss != NULL) {
                 tell_loss(self);
             }
             order = vmscope_thread_wait(&self->thread, pause);

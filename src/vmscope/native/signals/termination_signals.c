@@ -89,7 +89,8 @@ static PyMethodDef ends_functions[] = {
      "forward_end_signals(forward_to): from now on they call the Python handler of this signal instead, which has to "
      "end the\n"
      "process; 0: they do not."},
-    {"leave_end_signals", leave, METH_NOARGS, "Puts back the default action where it was taken and nobody came since."},
+    {"leave_end_signals", leave, METH_NOARGS,
+     "Puts back the default action where it was taken and no handler came since."},
     {"end_signal", end_signal, METH_NOARGS, "The one of them that came last; 0: none did."},
     {NULL},
 };

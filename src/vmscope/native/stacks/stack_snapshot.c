@@ -500,7 +500,7 @@ static PyMethodDef snapshot_methods[] = {
     {"reserve", (PyCFunction)snapshot_reserve, METH_NOARGS,
      "reserve()\n--\n\nMakes room for the threads that there are, without the GIL; for how many."},
     {"take", (PyCFunction)snapshot_take, METH_O,
-     "take(limit, /)\n--\n\nAll threads, in one go; of each so many frames at most."},
+     "take(limit, /)\n--\n\nAll threads, in one go; of each this many frames at most."},
     {"clear", (PyCFunction)snapshot_clear, METH_NOARGS, "clear()\n--\n\nForgets it, but not what is wanted."},
     {"instructions", (PyCFunction)snapshot_instructions, METH_NOARGS,
      "instructions()\n--\n\n(code, offset, innermost) of all frames, each once; of a snapshot that was taken here."},

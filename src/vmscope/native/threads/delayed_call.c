@@ -166,10 +166,11 @@ leave_programs_code(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 
 static PyMethodDef functions[] = {
     {"enter_programs_code", enter_programs_code, METH_NOARGS,
-     "On a thread of our own: what follows is told to sys.monitoring, sys.settrace and sys.setprofile."},
+     "On a thread of vmscope's: sys.monitoring, sys.settrace and sys.setprofile see what follows."},
     {"leave_programs_code", leave_programs_code, METH_NOARGS, "Ends that."},
     {"call_later", call_later, METH_VARARGS,
-     "call_later(delay, callback): calls it once, on a thread of our own, in so many ns; not in a forked child. Takes "
+     "call_later(delay, callback): calls it once, on a thread of our own, in this many ns; not in a forked child. "
+     "Takes "
      "the\n"
      "place of a call that still waits. OSError where no thread can be started, RuntimeError in a sub-interpreter."},
     {"cancel_call", cancel, METH_VARARGS,

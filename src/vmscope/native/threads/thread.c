@@ -744,7 +744,7 @@ in_main_interpreter(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 
 static PyMethodDef functions[] = {
     {"in_main_interpreter", in_main_interpreter, METH_NOARGS,
-     "False in a sub-interpreter, which has no threads of ours."},
+     "False in a sub-interpreter, which has no threads of vmscope's."},
     {"before_fork", before_fork, METH_NOARGS, "For os.register_at_fork: stops the running threads."},
     {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, "Starts them again once os.fork has returned."},
     {"after_fork_in_child", after_fork_in_child, METH_NOARGS, "Forgets them: they and their files are the parent's."},

@@ -167,8 +167,8 @@ class NativeAgentBridge:
     def take_interrupt(self) -> bool:
         """Whether the calling thread was interrupted, and has not seen it yet: now it has."""
         thread = threads.current()
-        told, thread.interrupted = thread.interrupted, False
-        return told
+        interrupted, thread.interrupted = thread.interrupted, False
+        return interrupted
 
     def left_pending(self, environment: Environment | None, event: int, error: BaseException) -> None:
         """An agent's function has returned with an exception of JNI's still pending, which is gone now."""

@@ -34,22 +34,22 @@ NO_REFERRER = object()  # a root's
 
 
 def iterate(asked: HeapWalk) -> None:
-    told = Telling(asked)
+    callbacks = Callbacks(asked)
     ours = Ours()
     for thing in references.objects(ours):
-        if told.one(thing) & ABORT or told.values(thing) & ABORT:
+        if callbacks.one(thing) & ABORT or callbacks.values(thing) & ABORT:
             return
 
 
 def follow(asked: HeapWalk, start: object, unbounded: int) -> None:
-    walk = Walk(Telling(asked), unbounded)
+    walk = Walk(Callbacks(asked), unbounded)
     if start is None:
         walk.from_roots(asked)
     else:
         walk.from_object(start)
 
 
-class Telling:
+class Callbacks:
     """How an agent's callbacks are called."""
 
     def __init__(self, asked: HeapWalk) -> None:
@@ -70,12 +70,12 @@ class Telling:
         asked, tags, kind = self._asked, self._asked.tags, type(thing)
         if self._filtered(thing):
             return ON
-        told = tags.get(kind), size_of(thing), Tag(tags, thing)
+        facts = tags.get(kind), size_of(thing), Tag(tags, thing)
         if asked.older:
-            return old_control(self._object(*told, asked.user_data))
+            return old_control(self._object(*facts, asked.user_data))
         if self._iteration is None:
             return ON
-        return control(self._iteration(*told, array_length(thing), asked.user_data))
+        return control(self._iteration(*facts, array_length(thing), asked.user_data))
 
     def reference(self, kind: ReferenceKind, info: Info, referrer: object, referee: object) -> int:
         if self._asked.older:
@@ -157,8 +157,8 @@ class Telling:
 class Walk:
     """One walk along references: each object is visited once."""
 
-    def __init__(self, told: Telling, unbounded: int) -> None:
-        self._told = told
+    def __init__(self, callbacks: Callbacks, unbounded: int) -> None:
+        self._callbacks = callbacks
         self._unbounded = unbounded
         self._ours = Ours()
         # By id; they live until the walk ends, so that no id is used again. What stands for no referrer is not one.
@@ -183,7 +183,7 @@ class Walk:
         """Visits what was met. True when a callback wants no more."""
         while self._todo:
             thing = self._todo.pop()
-            if self._told.values(thing) & ABORT:
+            if self._callbacks.values(thing) & ABORT:
                 return True
             for kind, index, name, referee in references.references(thing):
                 if self._met(kind, ReferenceInfo(index, name, thing, referee), thing, referee):
@@ -193,7 +193,7 @@ class Walk:
     def _met(self, kind: ReferenceKind, info: Info, referrer: object, referee: object) -> bool:
         if referee in self._ours:
             return False
-        answer = self._told.reference(kind, info, referrer, referee)
+        answer = self._callbacks.reference(kind, info, referrer, referee)
         if answer & ON and id(referee) not in self._visited and self._within(referee):
             self._visited[id(referee)] = referee
             self._todo.append(referee)

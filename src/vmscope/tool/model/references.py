@@ -125,8 +125,8 @@ def of_dict(thing: dict[object, object]) -> Iterator[Reference]:
         else:
             yield ReferenceKind.ARRAY_ELEMENT, index, "", value
     if type(thing) is not dict:
-        told = {id(each) for item in items for each in item}
-        yield from fields(thing, [each for each in gc.get_referents(thing) if id(each) not in told])
+        reported = {id(each) for item in items for each in item}
+        yield from fields(thing, [each for each in gc.get_referents(thing) if id(each) not in reported])
 
 
 def of_class(klass: type) -> Iterator[Reference]:

@@ -154,7 +154,7 @@ class Thread:
             current()
             return
         before, end.thread = end.thread, self  # an event of the code that leads here has come before
-        end.told = ref(end, partial(native.leave_thread, self))
+        end.watcher = ref(end, partial(native.leave_thread, self))
         self._tied = True
         native.enter_thread(self)
         before.end()
@@ -188,11 +188,11 @@ class _End:
     """Dies with its thread's state, which then says that the thread has ended: by a weak reference, whose callback is
     C, so that nothing of it is seen by a debugger or profiler."""
 
-    __slots__ = ("__weakref__", "thread", "told")
+    __slots__ = ("__weakref__", "thread", "watcher")
 
     def __init__(self, thread: Thread) -> None:
         self.thread = thread
-        self.told: object = ref(self, partial(native.leave_thread, thread))  # called before it is let go of
+        self.watcher: object = ref(self, partial(native.leave_thread, thread))  # called before it is let go of
 
 
 _local = _thread._local()
@@ -258,7 +258,7 @@ def living() -> list[Thread]:
                 if native.tie_thread(state, end):
                     thread._tied = True
                 else:
-                    end.told = None
+                    end.watcher = None
             if thread is not None and not thread._ended:
                 found.append(thread)
     return found

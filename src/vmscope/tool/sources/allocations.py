@@ -22,7 +22,7 @@ class Allocations:
     def __init__(self) -> None:
         self._host: Host | None = None
         self._set = False, NEVER  # every object; bytes between samples
-        self._told = False
+        self._reported = False
 
     def update(self, host: Host) -> None:
         wanted = host.wanted()
@@ -36,13 +36,13 @@ class Allocations:
             self._set = now
         elif not holder():
             self._host = host
-            native.trace_allocations(self.told, OWN, every, now[1])
-            self._set, self._told = now, False
-        elif not self._told:
-            self._told = True
+            native.trace_allocations(self.allocated, OWN, every, now[1])
+            self._set, self._reported = now, False
+        elif not self._reported:
+            self._reported = True
             log.say("error", "allocation events cannot be sent: %s traces them", holder(), name=log.TOOL)
 
-    def told(self, thing: object, size: int, reason: int, state: int) -> None:
+    def allocated(self, thing: object, size: int, reason: int, state: int) -> None:
         """A new object is whole. The thread that made it need not be the calling one."""
         host = self._host
         thread = threads.of(state)

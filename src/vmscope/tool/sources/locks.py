@@ -41,21 +41,21 @@ class Locks:
     def __init__(self) -> None:
         self.host: Host
         self._monitors: Monitors | None = None
-        self._telling: set[Thread] = set()
+        self._posting: set[Thread] = set()
 
     def held(self, thread: Thread) -> list[MonitorLock]:
         """Those of the locks above that a thread has, the first taken first."""
         return [] if self._monitors is None else self._monitors.held(thread.state)
 
-    def tell(self, event: Event, own: Thread, *arguments: object) -> None:
+    def post(self, event: Event, own: Thread, *arguments: object) -> None:
         """Sends an event of the calling thread. A callback sets off no other: it may need locks itself."""
-        if own in self._telling:
+        if own in self._posting:
             return
         try:
-            self._telling.add(own)
+            self._posting.add(own)
             self.host.post(event, own, *arguments, thread=own)
         finally:
-            self._telling.discard(own)
+            self._posting.discard(own)
 
     def update(self, host: Host) -> None:
         self.host = host
@@ -80,7 +80,7 @@ class Locks:
         module.Condition.wait = self._waiting(module.Condition.wait)
 
     def _contended(self, entered: bool, own: Thread, lock: MonitorLock) -> None:
-        self.tell(Event.MONITOR_CONTENDED_ENTERED if entered else Event.MONITOR_CONTENDED_ENTER, own, lock)
+        self.post(Event.MONITOR_CONTENDED_ENTERED if entered else Event.MONITOR_CONTENDED_ENTER, own, lock)
 
     def _waiting(self, theirs: Any) -> Any:
         def wait(condition: Any, timeout: float | None = None) -> bool:
@@ -89,11 +89,11 @@ class Locks:
             notified = False
             try:
                 own.contended = condition
-                self.tell(Event.MONITOR_WAIT, own, condition, int((timeout or 0) * 1000))
+                self.post(Event.MONITOR_WAIT, own, condition, int((timeout or 0) * 1000))
                 notified = bool(theirs(condition, timeout))
             finally:
                 own.contended = before
-                self.tell(Event.MONITOR_WAITED, own, condition, not notified)
+                self.post(Event.MONITOR_WAITED, own, condition, not notified)
             return notified
 
         wait.__wrapped__ = theirs  # type: ignore[attr-defined]

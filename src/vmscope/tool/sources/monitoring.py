@@ -70,7 +70,7 @@ class Monitoring:
         self._host: Host | None = None
         self._registered: dict[str, Handler] = {}
         self._local: dict[int, tuple[CodeType, int, frozenset[int]]] = {}  # by id: code, events, where it stops
-        self._told = False
+        self._reported = False
 
     # -- what is switched on ----------------------------------------------------------------------
 
@@ -193,11 +193,11 @@ class Monitoring:
             except ValueError:
                 continue
             self.id = number
-            self._told = False
+            self._reported = False
             clean(number)
             return True
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             holders = ", ".join(f"{number} {monitoring.get_tool(number)!r}" for number in sorted(IDS))
             message = "events of running code cannot be sent: all tool ids of sys.monitoring are taken: %s"
             log.say("error", message, holders, name=log.TOOL)
