@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vmscope.tool.jni.table import DESPITE_EXCEPTION, FUNCTIONS, SLOTS, Function
+from vmscope.tool.jni.table import DESPITE_EXCEPTION, FUNCTIONS, SLOTS, JniFunction
 
 HEADER = Path(__file__).parents[1] / "src/vmscope/native/jni/jnienv_slots.h"
 
@@ -46,7 +46,7 @@ def text() -> str:
     return "\n".join(lines) + "\n"
 
 
-def function(row: Function) -> str:
+def function(row: JniFunction) -> str:
     """What stands in its slot: one of these here, or one written by hand, which is called as the function is."""
     return f"slot_{row.slot}" if row.method or row.variadic else f"jni_{snake(row.name)}"
 
@@ -56,7 +56,7 @@ def snake(name: str) -> str:
     return words.replace("j_n_i", "jni").replace("java_v_m", "java_vm").lstrip("_")
 
 
-def head(row: Function, last: str = "") -> tuple[list[str], str]:
+def head(row: JniFunction, last: str = "") -> tuple[list[str], str]:
     """Its first lines, and the elements of an array of Values with its arguments."""
     given = row.parameters[:-1] if last else row.parameters
     kinds = [SCALARS.get(each, POINTER) for each in given]
@@ -69,12 +69,12 @@ def head(row: Function, last: str = "") -> tuple[list[str], str]:
     return lines, ", ".join(f"{{.{field} = {letter}}}" for (field, _), letter in named)
 
 
-def returned(row: Function, call: str) -> str:
+def returned(row: JniFunction, call: str) -> str:
     field, _ = SCALARS.get(row.result, POINTER)
     return f"    {call};" if field == "v" else f"    return {call}.{field};"
 
 
-def forwarding(row: Function) -> list[str]:
+def forwarding(row: JniFunction) -> list[str]:
     """Hands its arguments on as they came."""
     lines, values = head(row)
     result, _ = SCALARS.get(row.result, POINTER)
@@ -86,7 +86,7 @@ def forwarding(row: Function) -> list[str]:
     return [*lines, returned(row, call), "}", ""]
 
 
-def variadic(row: Function) -> list[str]:
+def variadic(row: JniFunction) -> list[str]:
     """Takes its last arguments out of C's list, as the method's id says, and hands all on in an array."""
     of_list = row.parameters[-1] == "list"
     lines, values = head(row, "va_list list" if of_list else "...")

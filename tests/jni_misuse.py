@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vmscope.tool.jni.interface import POINTERS, REFERENCES
-from vmscope.tool.jni.table import FUNCTIONS, PRIMITIVES, Function
+from vmscope.tool.jni.table import FUNCTIONS, PRIMITIVES, JniFunction
 
 # What is right for each type; where a function needs another, by its name
 RIGHT = {
@@ -44,7 +44,7 @@ DELETES = {"DeleteLocalRef", "DeleteGlobalRef", "DeleteWeakGlobalRef"}
 class Case:
     """A call with one wrong argument: whether it is told, and whether an exception is pending without -Xcheck:jni."""
 
-    def __init__(self, row: Function, place: int, what: str) -> None:
+    def __init__(self, row: JniFunction, place: int, what: str) -> None:
         self.row = row
         self.place = place
         self.what = what
@@ -88,7 +88,7 @@ def cases() -> Iterator[Case]:
                     yield Case(row, place, what)
 
 
-def right(row: Function, place: int) -> str:
+def right(row: JniFunction, place: int) -> str:
     kind = row.parameters[place].removesuffix("?")
     given = OWN.get(row.name, {}).get(kind)
     if given is not None and kind == "chars" and "," in given:
@@ -98,7 +98,7 @@ def right(row: Function, place: int) -> str:
     return given or RIGHT.get(kind, "0")
 
 
-def call(row: Function, wrong_place: int = -1, wrong: str = "") -> str:
+def call(row: JniFunction, wrong_place: int = -1, wrong: str = "") -> str:
     """In C."""
     given = [wrong if place == wrong_place else right(row, place) for place in range(len(row.parameters))]
     if row.parameters[-1:] == ("list",):
@@ -109,7 +109,7 @@ def call(row: Function, wrong_place: int = -1, wrong: str = "") -> str:
     return f"{before}E->{row.name}({', '.join(['env', *given])})"
 
 
-def listed(row: Function) -> str:
+def listed(row: JniFunction) -> str:
     """A function with arguments of its own for one that takes a list."""
     names = [f"a{place}" for place in range(len(row.parameters) - 1)]
     body = f"E->{row.name}({', '.join(['env', *names, 'list'])})"
@@ -136,7 +136,7 @@ def c_source() -> str:
     return PREPARED.replace("LISTS", lists).replace("CASES", calls).replace("PENDING", pending)
 
 
-def _value(row: Function, given: str) -> str:
+def _value(row: JniFunction, given: str) -> str:
     before, _, last = given.rpartition("; ")
     return f"{before}; found = 0; {last}" if row.result == "void" else f"{before}; found = (int64_t){last}"
 

@@ -213,7 +213,7 @@ def user_sid() -> str:
         close(token.value or 0)
 
 
-class Descriptor:
+class SecurityDescriptor:
     """A security descriptor, from its text (SDDL), until the end of the `with` statement."""
 
     def __init__(self, text: str) -> None:
@@ -221,7 +221,7 @@ class Descriptor:
         _check(_DescriptorOfText(text, _SDDL_REVISION, byref(self._address), None))
         self._attributes = _SecurityAttributes(sizeof(_SecurityAttributes), self._address, False)
 
-    def __enter__(self) -> Descriptor:
+    def __enter__(self) -> SecurityDescriptor:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -12,7 +12,7 @@ from vmscope import native
 from vmscope.cli._old_names import with_new_names
 from vmscope.cli._standard_views import OPTIONS, UNSUPPORTED_OPTIONS, standard_view, uptime_column
 from vmscope.cli._view_language import UnarySignError, ViewSyntaxError, all_views, find_view
-from vmscope.cli._views import NAN, Column, TextOperandError, View, aligned, divide, evaluate, number
+from vmscope.cli._views import NAN, TextOperandError, View, ViewColumn, aligned, divide, evaluate, number
 from vmscope.wire import decode
 
 GCUTIL = """\
@@ -74,7 +74,7 @@ def test_uptime_by_the_machines_clock() -> None:
     ],
 )
 def test_marks_of_a_header(header: str, width: int, heading: str, cell: str) -> None:
-    column = Column(header, 7.0, "0" if header != "^^" else "000", width=width, align="right")
+    column = ViewColumn(header, 7.0, "0" if header != "^^" else "000", width=width, align="right")
     assert column.heading == heading
     assert column.cell({}).replace("007", "  7") == cell
 

@@ -105,7 +105,7 @@ def test_an_existing_mapping_is_never_taken_over(folder: Path) -> None:
     with pytest.raises(RegionFileError):  # the file is in use already
         second.publish()
     other = folder / "other"
-    with win32.Descriptor(_windows.rights_text(win32.user_sid(), _windows._FILE)) as rights:
+    with win32.SecurityDescriptor(_windows.rights_text(win32.user_sid(), _windows._FILE)) as rights:
         handle = rights.make_file(str(other))
         win32.write(handle, bytes(65536))
         with pytest.raises(FileExistsError) as raised:
@@ -142,7 +142,7 @@ def test_the_mappings_rights_are_the_three_and_nothing_is_inherited(folder: Path
 
 def test_a_mapping_opens_for_nobody_whom_its_rights_do_not_name(folder: Path) -> None:
     everyone_reads_the_rights = "D:P(A;;RC;;;WD)"
-    with win32.Descriptor(everyone_reads_the_rights) as rights:
+    with win32.SecurityDescriptor(everyone_reads_the_rights) as rights:
         file = rights.make_file(str(folder / "file"))
         win32.write(file, bytes(4096))
         mapping = rights.make_mapping(file, 4096, "vmscope_closed")
@@ -191,10 +191,10 @@ def test_an_existing_directory_gets_its_rights_anew(folder: Path) -> None:
 def test_rights_that_cannot_be_put_anew_are_a_note(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / f"hsperfdata_{win32.user_name()}").mkdir()
 
-    def fail(_: win32.Descriptor, path: str) -> None:
+    def fail(_: win32.SecurityDescriptor, path: str) -> None:
         raise OSError(0, "Access denied.", path, win32.ERROR_ACCESS_DENIED)
 
-    monkeypatch.setattr(win32.Descriptor, "apply", fail)
+    monkeypatch.setattr(win32.SecurityDescriptor, "apply", fail)
     region = published()
     assert region.file is not None
     [note] = region.file.notes

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAMED = 10  # of those that wait behind a deadlock
 
 
-class Wait:
+class LockWait:
     """One thread's wait: for a lock, or for the end of another Thread."""
 
     __slots__ = ("shown", "since", "what")
@@ -36,15 +36,15 @@ class Link:
 
     __slots__ = ("owner", "thread", "wait")
 
-    def __init__(self, thread: Thread, wait: Wait, owner: Thread) -> None:
+    def __init__(self, thread: Thread, wait: LockWait, owner: Thread) -> None:
         self.thread = thread
         self.wait = wait
         self.owner = owner
 
 
-def joins(env: Environment, before: Mapping[Thread, Wait]) -> dict[Thread, Wait]:
+def joins(env: Environment, before: Mapping[Thread, LockWait]) -> dict[Thread, LockWait]:
     """Who waits in Thread.join, however long it takes; `before` is what was found by the last look."""
-    found: dict[Thread, Wait] = {}
+    found: dict[Thread, LockWait] = {}
     all_ = env.get_all_threads()
     frames = sys._current_frames()
     for thread in all_:
@@ -53,7 +53,7 @@ def joins(env: Environment, before: Mapping[Thread, Wait]) -> dict[Thread, Wait]
         if what is not None:
             known = before.get(thread)
             same = known is not None and known.what is what
-            found[thread] = known if known and same else Wait(what, time.perf_counter_ns())
+            found[thread] = known if known and same else LockWait(what, time.perf_counter_ns())
     return found
 
 
@@ -69,7 +69,7 @@ def joined(frame: FrameType | None) -> int | None:
     return None
 
 
-def find(env: Environment, waits: Mapping[Thread, Wait], after: int) -> list[list[Link]]:
+def find(env: Environment, waits: Mapping[Thread, LockWait], after: int) -> list[list[Link]]:
     """Each cycle whose threads have waited for this many nanoseconds, and would wait for ever. Each is found once."""
     late = time.perf_counter_ns() - after
     links: dict[Thread, Link] = {}
@@ -86,7 +86,7 @@ def find(env: Environment, waits: Mapping[Thread, Wait], after: int) -> list[lis
     return found
 
 
-def owner_of(env: Environment, thread: Thread, wait: Wait) -> Thread | None:
+def owner_of(env: Environment, thread: Thread, wait: LockWait) -> Thread | None:
     """For whom the thread still waits; None where the owner is not known."""
     if isinstance(wait.what, Thread):
         return wait.what
@@ -108,7 +108,7 @@ def summary(cycle: list[Link]) -> str:
     return "; ".join(f'"{link.thread.name}" waits for {name(link)}' for link in cycle)
 
 
-def report(env: Environment, cycle: list[Link], waits: Mapping[Thread, Wait]) -> str:
+def report(env: Environment, cycle: list[Link], waits: Mapping[Thread, LockWait]) -> str:
     """All there is to know of it: who waits for what, where, and where what they have was taken."""
     count = len(cycle)
     head = f"vmscope locks, {time.strftime('%Y-%m-%d %H:%M:%S')}, pid {os.getpid()}: deadlock: "
@@ -143,7 +143,7 @@ def stack(env: Environment, thread: Thread) -> list[str]:
     return [*lines, *taken.get(-1, ())]
 
 
-def waiting_behind(env: Environment, cycle: list[Link], waits: Mapping[Thread, Wait]) -> list[Thread]:
+def waiting_behind(env: Environment, cycle: list[Link], waits: Mapping[Thread, LockWait]) -> list[Thread]:
     """Who waits for one of the cycle, or for one who does."""
     stuck = {link.thread for link in cycle}
     behind: list[Thread] = []

@@ -25,7 +25,7 @@ from types import CodeType
 
 import vmscope
 from vmscope.agents import deadlocks, options
-from vmscope.agents.deadlocks import Wait
+from vmscope.agents.deadlocks import LockWait
 from vmscope.agents.dumps import append
 from vmscope.agents.entries import entries
 from vmscope.agents.reports import offer
@@ -103,8 +103,8 @@ class Locks:
         self._deadlocks = vmscope.counter("locks.deadlocks", units=events)
         self._deadlock = vmscope.text("locks.deadlock", capacity=512)
         self._seen: dict[str, tuple[Counter, Histogram, dict[str, Counter]]] = {}  # by where made; the last by owner
-        self._blocked: dict[Thread, Wait] = {}  # who waits to get a lock
-        self._joining: dict[Thread, Wait] = {}  # who waits for a thread's end, as of the last look
+        self._blocked: dict[Thread, LockWait] = {}  # who waits to get a lock
+        self._joining: dict[Thread, LockWait] = {}  # who waits for a thread's end, as of the last look
         self._waiting: dict[Thread, int] = {}  # who waits to be notified, since when
         self._env.set_event_callbacks(
             dict(zip(EVENTS, (self._on_enter, self._on_entered, self._on_wait, self._on_waited), strict=True))
@@ -133,7 +133,7 @@ class Locks:
     # -- events, on the program's threads ---------------------------------------------------------
 
     def _on_enter(self, env: Environment, thread: Thread, lock: object) -> None:
-        self._blocked[thread] = Wait(lock, time.perf_counter_ns())
+        self._blocked[thread] = LockWait(lock, time.perf_counter_ns())
         made = self._made(deadlocks.made(lock))
         contended, _, owners = self._seen.get(made) or self._seen.setdefault(
             made, (self._contended.labels(made=made), self._wait.labels(made=made), {})

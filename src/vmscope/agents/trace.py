@@ -46,7 +46,7 @@ EXECUTES: Any = vars(bootstrap)["_call_with_frames_removed"]  # by which importl
 READERS = {"match": options.word, "raises": options.switch, "report": options.switch}
 
 
-class Function:
+class TracedFunction:
     """What is known of one function, since the agent was loaded and before."""
 
     def __init__(self, name: str) -> None:
@@ -69,7 +69,7 @@ class TracedCall:
 
     __slots__ = ("began", "code", "frame", "function")
 
-    def __init__(self, frame: FrameType, function: Function) -> None:
+    def __init__(self, frame: FrameType, function: TracedFunction) -> None:
         self.frame = id(frame)
         self.code = frame.f_code
         self.function = function
@@ -99,7 +99,7 @@ class Trace:
             raise ValueError("no functions: give at least one match=")
         self.report = bool(given.get("report", [False])[-1])
         raises = bool(given.get("raises", [False])[-1])
-        self.functions: dict[int, tuple[CodeType, Function]] = {}  # by the code's id
+        self.functions: dict[int, tuple[CodeType, TracedFunction]] = {}  # by the code's id
         self._open: WeakKeyDictionary[Thread, list[TracedCall]] = WeakKeyDictionary()  # the innermost last
         self._suspended: dict[int, TracedCall] = {}  # those of generators and coroutines, by the frame's id
         self._env = vm.get_env(agent=__name__)
@@ -152,7 +152,7 @@ class Trace:
 
     def _add(self, code: CodeType, name: str) -> None:
         if id(code) not in self.functions:
-            self.functions[id(code)] = code, Function(name)
+            self.functions[id(code)] = code, TracedFunction(name)
             for location in {0, *returns(code)}:
                 self._env.set_breakpoint(code, location)
 
@@ -171,7 +171,7 @@ class Trace:
         else:
             self._returns(thread, frame, now)
 
-    def _begins(self, thread: Thread, frame: FrameType, function: Function) -> None:
+    def _begins(self, thread: Thread, frame: FrameType, function: TracedFunction) -> None:
         function.calls.inc()
         if frame.f_code.co_flags & GENERATORS:
             if len(self._suspended) < MOST:

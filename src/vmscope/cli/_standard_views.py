@@ -6,7 +6,7 @@ space. Collectors 0, 1 and 2 are young, full and concurrent; times are ticks of 
 
 from __future__ import annotations
 
-from vmscope.cli._views import Column, View
+from vmscope.cli._views import View, ViewColumn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ def standard_view(option: str, *, unsupported: bool = False) -> View | None:
     return View(option, [_column(name) for name in names.split()])
 
 
-def uptime_column() -> Column:
+def uptime_column() -> ViewColumn:
     """For VMs without a tick counter (JDK 25): from `jstat.timestamp`, the time now in ms since the epoch."""
     data = ("/", ("-", "jstat.timestamp", "sun.rt.createVmBeginTime"), 1000.0)
-    return Column("^Timestamp", data, "0.0", width=15, align="right")
+    return ViewColumn("^Timestamp", data, "0.0", width=15, align="right")
 
 
 def _size(header: str, counter: Expression, width: int) -> tuple[str, Expression, str, float, int]:
@@ -85,12 +85,12 @@ def _percent(header: str, space: str) -> tuple[str, Expression, str, float, int]
     return (header, ("*", ("-", 1.0, free), 100.0), "0.00", 1.0, 6)
 
 
-def _column(name: str) -> Column:
+def _column(name: str) -> ViewColumn:
     if name in _TEXTS:
         header, counter, width = _TEXTS[name]
-        return Column(header, counter, width=width, align="left")
+        return ViewColumn(header, counter, width=width, align="left")
     header, data, pattern, scale, width = _COLUMNS[name]
-    return Column(header, data, pattern, scale=scale, width=width, align="right", required=name == "GCT")
+    return ViewColumn(header, data, pattern, scale=scale, width=width, align="right", required=name == "GCT")
 
 
 _TEXTS = {

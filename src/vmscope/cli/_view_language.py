@@ -9,7 +9,7 @@ Names have letters, digits, underscores and dots, and numbers no sign and no exp
 
 from __future__ import annotations
 
-from vmscope.cli._views import Column, View, ViewError
+from vmscope.cli._views import View, ViewColumn, ViewError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class _Parser:
         """From the view's name to its closing brace."""
         name = self.match(WORD)
         self.match("{")
-        columns: list[Column] = []
+        columns: list[ViewColumn] = []
         while self.token.kind == WORD:
             self.match(WORD, "column")
             self.match("{")
@@ -212,7 +212,7 @@ class _Parser:
         self.match("}")
         return View(name, columns)
 
-    def column(self) -> Column:
+    def column(self) -> ViewColumn:
         header: str | None = None
         data: Expression | None = None
         pattern, width, align, scale, required = "0", 0, "center", 1.0, False
@@ -239,7 +239,7 @@ class _Parser:
             raise ViewSyntaxError(f"Missing data statement in column {number}")
         if header is None:
             raise ViewSyntaxError(f"Missing header statement in column {number}")
-        return Column(header, data, pattern, scale=scale, width=width, align=align, required=required)
+        return ViewColumn(header, data, pattern, scale=scale, width=width, align=align, required=required)
 
     def sum(self) -> Expression:
         left = self.product()

@@ -32,7 +32,7 @@ class TextOperandError(ViewError):
     """A counter that holds text stands in an arithmetic expression."""
 
 
-class Column:
+class ViewColumn:
     """One column.
 
     `header` may carry marks: `^text^` centres it, `^text` puts it left, `text^` right, and each makes the column
@@ -79,7 +79,7 @@ class View:
 
     __slots__ = ("columns", "name")
 
-    def __init__(self, name: str, columns: list[Column]) -> None:
+    def __init__(self, name: str, columns: list[ViewColumn]) -> None:
         self.name = name
         self.columns = columns
 

@@ -52,7 +52,7 @@ class ThreadRow:
             wait.what = addresses.get(int(self.task.call[1], 16), wait.what)
 
 
-class Dump:
+class ThreadDump:
     """All of it, as of one moment: that of the snapshot that was taken when it was asked for, if there is one."""
 
     def __init__(self, asked: StackSnapshot | None = None) -> None:
@@ -236,7 +236,7 @@ class Dump:
         links = self.links()
         found = cycles({state: owner for state, (_, owner) in links.items()})
         if found:
-            second = Dump()
+            second = ThreadDump()
             again = second.links()
             second.close()
             found = [cycle for cycle in found if all(links[state] == again.get(state) for state in cycle)]
@@ -262,7 +262,7 @@ def thread_ident(what: object) -> int | None:
 
 
 def run(out: Output, l: bool, e: bool) -> None:  # noqa: E741
-    dump = Dump(out.snapshot if isinstance(out, Reply) else None)
+    dump = ThreadDump(out.snapshot if isinstance(out, Reply) else None)
     try:
         dump.write(out, l, e)
     finally:

@@ -64,14 +64,14 @@ class RegionFile:
     def _make(self, image: bytes, sid: str, name: str) -> memoryview:
         path = self.path
         try:
-            with win32.Descriptor(rights_text(sid, _FILE)) as rights:
+            with win32.SecurityDescriptor(rights_text(sid, _FILE)) as rights:
                 self._handles = (rights.make_file(path),)
         except OSError as error:
             raise failure(f"cannot make {path}", error, path) from error
         try:
             # Written before the mapping has its name: a reader finds it whole, and a full disk shows now.
             win32.write(self._handles[0], image)
-            with win32.Descriptor(rights_text(sid, _MAPPING)) as rights:
+            with win32.SecurityDescriptor(rights_text(sid, _MAPPING)) as rights:
                 self._handles = rights.make_mapping(self._handles[0], len(image), name), *self._handles
             return win32.view(self._handles[0], len(image), writable=True)
         except OSError as error:
@@ -190,7 +190,7 @@ def _lives(pid: int) -> bool:
 def _open_directory(directory: str, sid: str, tmp: str) -> str:
     """Makes it, or gives it its access rights anew; what is to be said of that."""
     try:
-        with win32.Descriptor(rights_text(sid, _DIRECTORY)) as rights:
+        with win32.SecurityDescriptor(rights_text(sid, _DIRECTORY)) as rights:
             try:
                 rights.make_directory(directory)
             except FileExistsError:

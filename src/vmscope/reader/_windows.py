@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vmscope.reader.discovery import Candidate
 
 
-class View(Mapping):
+class MappedView(Mapping):
     """A region's mapping, read-only: as native.Mapping, and it cannot be cut short."""
 
     __slots__ = ("_view",)
@@ -79,7 +79,7 @@ def stat(path: str) -> os.stat_result:
         return found
 
 
-def open_view(candidate: Candidate, size: int) -> View:
+def open_view(candidate: Candidate, size: int) -> MappedView:
     """Raises NoRegion, AccessDenied, and RegionSizeError where the mapping is smaller than the file."""
     path, pid = candidate.path, candidate.pid
     name = "_".join(path.rsplit("\\", 2)[-2:])
@@ -89,7 +89,7 @@ def open_view(candidate: Candidate, size: int) -> View:
         raise refused(error, path, pid, f"there is no mapping {name}") from None
     try:
         try:
-            return View(win32.view(handle, size, writable=False))
+            return MappedView(win32.view(handle, size, writable=False))
         finally:
             win32.close(handle)
     except OSError as error:

@@ -19,7 +19,7 @@ from vmscope.tool.model import threads
 from vmscope.tool.model.resource_holders import holders
 from vmscope.tool.sources import event_sources
 from vmscope.tool.sources.field_watches import WatchedFields
-from vmscope.tool.sources.locks import Locks
+from vmscope.tool.sources.locks import LockEvents
 from vmscope.tool.spec import available_capabilities
 from vmscope.tool.spec.capabilities import CapabilityRules
 from vmscope.tool.spec.codes import Phase, Version
@@ -78,7 +78,7 @@ class Host:
         self.pops = Pops()
         self.watched_fields = WatchedFields()
         self.suspension = Suspension()
-        self.locks = Locks()
+        self.locks = LockEvents()
         self.sampling_interval = SAMPLING_INTERVAL
         self._event_sources: list[EventSource] = []
         self.endings: list[Callable[[], object]] = []  # called last

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from vmscope.tool.model import blocking_analysis
-from vmscope.tool.model.blocking_analysis import GLOBALS, Plan
+from vmscope.tool.model.blocking_analysis import GLOBALS, FramePlan
 
 LOCK = threading.Lock()
 
@@ -86,7 +86,7 @@ def test_blocks_around_an_instruction(name: str) -> None:
 
     def tell() -> None:
         frame = sys._getframe(1)
-        plan = Plan(frame.f_code, frame.f_lasti, False, False)
+        plan = FramePlan(frame.f_code, frame.f_lasti, False, False)
         values = kept(frame, plan.slots)
         found.append([block.source.find(values) if block.source else None for block in plan.blocks])
 
@@ -104,7 +104,7 @@ class Told:
 
     def acquire(self, *_: object, **__: object) -> bool:
         frame = sys._getframe(1)
-        plan = Plan(frame.f_code, frame.f_lasti, True, False)
+        plan = FramePlan(frame.f_code, frame.f_lasti, True, False)
         self.found.append(plan.wait.find(kept(frame, plan.slots)) if plan.wait else None)
         return plan.waits
 
@@ -112,7 +112,7 @@ class Told:
 
     def other(self, *_: object, **__: object) -> bool:
         frame = sys._getframe(1)
-        return Plan(frame.f_code, frame.f_lasti, True, False).waits
+        return FramePlan(frame.f_code, frame.f_lasti, True, False).waits
 
     def __enter__(self) -> bool:
         return self.acquire() and False
@@ -149,7 +149,7 @@ def test_what_a_with_block_enters() -> None:
 
     code = enters.__code__
     begin = min(begin for begin, *_ in blocking_analysis.entries(code))  # behind what enters
-    plan = Plan(code, begin - 2, True, False)
+    plan = FramePlan(code, begin - 2, True, False)
     assert plan.waits
     assert plan.wait is not None
     assert (plan.wait.slot, plan.wait.attributes) == (GLOBALS, ("TOLD",))
@@ -157,7 +157,7 @@ def test_what_a_with_block_enters() -> None:
 
 def test_a_method_that_is_called_by_another_name() -> None:
     lock = _thread.RLock()  # of C, whatever other tests have made of threading's
-    source = blocking_analysis.Source(0, ())
+    source = blocking_analysis.ValueSource(0, ())
     source.method = True
     assert source.find((lock.acquire,)) is lock
     assert source.find((lock.release,)) is None

@@ -137,7 +137,7 @@ def test_a_suspended_thread_shows_what_it_was_doing_and_no_lock_of_ours(env: Env
     env.suspend_thread(counting.thread)
     assert counting.stands_still()
     assert innermost(env, counting.thread) == [SUSPENDED, SUSPENDED, loop.__code__, loop.__code__, loop.__code__]
-    rows = {row.seen.state: row for row in thread_print.Dump().rows}
+    rows = {row.seen.state: row for row in thread_print.ThreadDump().rows}
     assert rows[counting.thread.state].state == "RUNNABLE"
     env.resume_thread(counting.thread)
     counting.end()

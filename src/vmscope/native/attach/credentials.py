@@ -39,7 +39,7 @@ def _is_privileged(uid: int) -> bool:
     try:
         if os.stat("/proc/self/auxv").st_uid != uid:  # root's, as those of a process are that is not dumpable
             return True
-        permitted = Rights("thread-self").capabilities[0]
+        permitted = ThreadRights("thread-self").capabilities[0]
         with open("/proc/self/auxv", "rb") as vector:
             secure = dict(iter_unpack("@LL", vector.read())).get(_AT_SECURE, 0)
     except (OSError, ValueError):
@@ -47,7 +47,7 @@ def _is_privileged(uid: int) -> bool:
     return bool(permitted or secure)
 
 
-class Rights:
+class ThreadRights:
     """Those of a task, by its folder in /proc. OSError or ValueError where they cannot be known."""
 
     __slots__ = ("capabilities", "filters", "groups", "ids", "no_new_privileges", "seccomp")
@@ -64,7 +64,7 @@ class Rights:
         self.seccomp = int(fields.get(b"Seccomp", b"0"))
         self.filters = int(fields.get(b"Seccomp_filters", b"0"))
 
-    def excess(self, other: Rights) -> str:
+    def excess(self, other: ThreadRights) -> str:
         """What these have that the other's have not; "": nothing."""
         if self.ids != other.ids:
             return "ids"
@@ -86,7 +86,7 @@ def _find_privileged(uid: int, gid: int) -> int:
     """The number of a thread that has other ids or capabilities; 0: none."""
     for name in os.listdir("/proc/self/task"):
         try:
-            if not Rights(f"self/task/{name}").is_plain(uid, gid):
+            if not ThreadRights(f"self/task/{name}").is_plain(uid, gid):
                 return int(name)
         except (FileNotFoundError, ProcessLookupError):
             pass  # it has ended
@@ -105,7 +105,7 @@ def exceeds_main(unknown: bool) -> bool:
     """Whether the calling thread has rights that the main thread has not, or that cannot be known; `unknown` is the
     answer where the process has no descriptor left to look with."""
     try:
-        return bool(Rights("thread-self").excess(Rights("self")))
+        return bool(ThreadRights("thread-self").excess(ThreadRights("self")))
     except OSError as error:
         return unknown or error.errno not in (EMFILE, ENFILE)
     except ValueError:
@@ -115,8 +115,8 @@ def exceeds_main(unknown: bool) -> bool:
 def describe_limit(task: str) -> str:
     """Who cannot attach because threads differ in their rights, where `task` carries requests out; "": all can."""
     try:
-        own = Rights(task)
-        if more := own.excess(Rights("self")):
+        own = ThreadRights(task)
+        if more := own.excess(ThreadRights("self")):
             return (
                 f"no client can attach: threads of vmscope have rights that the main thread does not have ({more}); "
                 "call vmscope.stop() and start() once the program has changed its rights"

@@ -72,7 +72,7 @@ def dump_heap(fd: int, call: Call | None = None, /) -> tuple[int, int]:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        dump = Dump(fd)
+        dump = HeapDump(fd)
         dump.write(call)
         return dump.objects, dump.written
     finally:
@@ -123,7 +123,7 @@ def slots(kind: type) -> list[tuple[str, MemberDescriptorType]]:
     return [(str(name), each) for name, each in namespace(kind).items() if type(each) is MemberDescriptorType]
 
 
-class Dump(Hprof):
+class HeapDump(Hprof):
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
         self.objects = 0

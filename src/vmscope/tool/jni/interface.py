@@ -15,7 +15,7 @@ from vmscope.tool.jni.jni_errors import MisuseError
 from vmscope.tool.jni.monitors import Monitors
 from vmscope.tool.jni.reflection import Reflection
 from vmscope.tool.jni.strings import Strings
-from vmscope.tool.jni.table import FUNCTIONS, PRIMITIVES, Function
+from vmscope.tool.jni.table import FUNCTIONS, PRIMITIVES, JniFunction
 from vmscope.tool.model import introspection
 
 TYPE_CHECKING = False
@@ -99,7 +99,7 @@ class JniCall:
 
     __slots__ = ("_function", "_interface", "_letters", "_parameters", "_result", "name")
 
-    def __init__(self, interface: Interface, name: str, row: Function) -> None:
+    def __init__(self, interface: Interface, name: str, row: JniFunction) -> None:
         self.name = name
         self._parameters = row.parameters
         self._interface = interface

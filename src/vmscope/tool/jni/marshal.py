@@ -92,7 +92,7 @@ class FunctionCall:
         """Results go to C in one piece or not at all."""
         pieces = result if len(self._results) > 1 else (result,)
         assert isinstance(pieces, tuple)
-        out = values.Output(self.bridge, klass)
+        out = values.ResultWriter(self.bridge, klass)
         try:
             for (place, parameter, count), piece in zip(self._results, pieces, strict=True):
                 address = int(arguments[place])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 
 from vmscope.tool.jni import values
-from vmscope.tool.jni.values import POINTER, Output
+from vmscope.tool.jni.values import POINTER, ResultWriter
 from vmscope.tool.spec.capabilities import CapabilitySet
 from vmscope.tool.spec.events import Event
 from vmscope.tool.spec.heap_types import HeapCallbacks
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vmscope.tool.spec.structs import LineNumberEntry, LocalVariableEntry
 
     Reader = Callable[[NativeAgentBridge, Environment, int, int], object]
-    Packer = Callable[[Output, Any], bytes]
+    Packer = Callable[[ResultWriter, Any], bytes]
 
 # -- from C ---------------------------------------------------------------------------------------
 
@@ -147,16 +147,16 @@ PARAMETER_TYPES = {
 }
 
 
-def thread_info(out: Output, info: ThreadInfo) -> bytes:
+def thread_info(out: ResultWriter, info: ThreadInfo) -> bytes:
     group, loader = out.reference(info.thread_group), out.reference(info.context_class_loader)
     return THREAD_INFO.pack(out.text(info.name), info.priority, info.is_daemon, group, loader)
 
 
-def group_info(out: Output, info: ThreadGroupInfo) -> bytes:
+def group_info(out: ResultWriter, info: ThreadGroupInfo) -> bytes:
     return GROUP_INFO.pack(out.reference(info.parent), out.text(info.name), info.max_priority, info.is_daemon)
 
 
-def monitor_usage(out: Output, usage: MonitorUsage) -> bytes:
+def monitor_usage(out: ResultWriter, usage: MonitorUsage) -> bytes:
     waiters, notified = [*usage.waiters], [*usage.notify_waiters]
     return MONITOR_USAGE.pack(
         out.reference(usage.owner),
@@ -168,19 +168,19 @@ def monitor_usage(out: Output, usage: MonitorUsage) -> bytes:
     )
 
 
-def monitor_depth(out: Output, each: MonitorStackDepth) -> bytes:
+def monitor_depth(out: ResultWriter, each: MonitorStackDepth) -> bytes:
     return MONITOR_DEPTH.pack(out.reference(each.monitor), each.stack_depth)
 
 
-def frame(out: Output, each: FrameInfo) -> bytes:
+def frame(out: ResultWriter, each: FrameInfo) -> bytes:
     return FRAME.pack(out.pointer("method", each.method), each.location)
 
 
-def line(out: Output, each: LineNumberEntry) -> bytes:
+def line(out: ResultWriter, each: LineNumberEntry) -> bytes:
     return LINE.pack(each.start_location, each.line_number)
 
 
-def variable(out: Output, each: LocalVariableEntry) -> bytes:
+def variable(out: ResultWriter, each: LocalVariableEntry) -> bytes:
     return VARIABLE.pack(
         each.start_location,
         each.length,
@@ -191,11 +191,11 @@ def variable(out: Output, each: LocalVariableEntry) -> bytes:
     )
 
 
-def timer(out: Output, info: TimerInfo) -> bytes:
+def timer(out: ResultWriter, info: TimerInfo) -> bytes:
     return TIMER.pack(info.max_value, info.may_skip_forward, info.may_skip_backward, info.kind, 0, 0)
 
 
-def stacks(out: Output, infos: list[StackInfo]) -> int:
+def stacks(out: ResultWriter, infos: list[StackInfo]) -> int:
     """In one piece, the frames behind all the stacks: it is freed in one."""
     size = STACK.size * len(infos)
     base = out.allocate(bytes(size + FRAME.size * sum(len(info.frames) for info in infos)))
@@ -210,7 +210,7 @@ def stacks(out: Output, infos: list[StackInfo]) -> int:
     return base
 
 
-def extension_function(out: Output, known: NativeExtension) -> bytes:
+def extension_function(out: ResultWriter, known: NativeExtension) -> bytes:
     parameters = [
         out_parameter(out, each.name, way(each.direction, each.array, each.type), each.type)
         for each in known.row.parameters
@@ -227,7 +227,7 @@ def extension_function(out: Output, known: NativeExtension) -> bytes:
     )
 
 
-def extension_event(out: Output, event: ExtensionEvent) -> bytes:
+def extension_event(out: ResultWriter, event: ExtensionEvent) -> bytes:
     """Its callback is given a JNIEnv before what the event tells."""
     named = [("jni_env", "environment"), *(tuple(each.split(":")) for each in event.parameters.split())]
     parameters = [out_parameter(out, name, IN_POINTER if kind == "environment" else IN, kind) for name, kind in named]
@@ -235,7 +235,7 @@ def extension_event(out: Output, event: ExtensionEvent) -> bytes:
     return EXTENSION_EVENT.pack(event.index, out.text(event.id), out.text(event.description), len(parameters), listed)
 
 
-def out_parameter(out: Output, name: str, way: int, kind: str) -> bytes:
+def out_parameter(out: ResultWriter, name: str, way: int, kind: str) -> bytes:
     return PARAMETER.pack(out.text(name), way, PARAMETER_TYPES[kind], 0)
 
 
@@ -261,7 +261,7 @@ PACKERS: dict[str, Packer] = {
 }
 
 
-def write(out: Output, kind: str, array: bool, address: int, value: Any) -> int:
+def write(out: ResultWriter, kind: str, array: bool, address: int, value: Any) -> int:
     """Notes one result; how many elements it has. `address` is where the caller wants it."""
     if kind == "stack":
         out.put(address, POINTER.pack(stacks(out, value)))
@@ -283,6 +283,6 @@ def write(out: Output, kind: str, array: bool, address: int, value: Any) -> int:
     return len(pieces)
 
 
-def packed(out: Output, kind: str, value: Any) -> bytes:
+def packed(out: ResultWriter, kind: str, value: Any) -> bytes:
     packer = PACKERS.get(kind)
     return out.packed(kind, value) if packer is None else packer(out, value)

@@ -111,7 +111,7 @@ DESPITE_EXCEPTION = frozenset(
 ) | {f"Release{each.capitalize()}ArrayElements" for each in PRIMITIVES}
 
 
-class Function:
+class JniFunction:
     """A row: `method` does it in Python, unless it is empty, with the letter of its type where it is of a family."""
 
     __slots__ = ("letter", "method", "name", "parameters", "result", "slot")
@@ -129,19 +129,19 @@ class Function:
         """Whether it takes its last arguments as C does."""
         return self.parameters[-1:] in (("...",), ("list",))
 
-    def with_array(self) -> Function:
+    def with_array(self) -> JniFunction:
         """The form of a variadic one that takes them in an array."""
         return FUNCTIONS[self.slot + (2 if self.parameters[-1] == "..." else 1)]
 
 
-def _single() -> Iterator[Function]:
+def _single() -> Iterator[JniFunction]:
     for line in SINGLE.splitlines():
         head, parameters, method = [*line.split(":"), "", ""][:3]
         slot, name, result = head.split()
-        yield Function(int(slot), name, result, parameters, method.strip())
+        yield JniFunction(int(slot), name, result, parameters, method.strip())
 
 
-def _calls() -> Iterator[Function]:
+def _calls() -> Iterator[JniFunction]:
     for first, kind, receiver, method in (
         (34, "", "object", "call_method"),
         (64, "Nonvirtual", "object class", "call_nonvirtual_method"),
@@ -149,35 +149,35 @@ def _calls() -> Iterator[Function]:
     ):
         for place, (result, letter) in enumerate(LETTERS.items()):
             slot, name, given = first + 3 * place, f"Call{kind}{result.capitalize()}Method", f"{receiver} method"
-            yield Function(slot, name, result, f"{given} ...")
-            yield Function(slot + 1, f"{name}V", result, f"{given} list")
-            yield Function(slot + 2, f"{name}A", result, f"{given} values", method, letter)
+            yield JniFunction(slot, name, result, f"{given} ...")
+            yield JniFunction(slot + 1, f"{name}V", result, f"{given} list")
+            yield JniFunction(slot + 2, f"{name}A", result, f"{given} values", method, letter)
 
 
-def _fields() -> Iterator[Function]:
+def _fields() -> Iterator[JniFunction]:
     for first, kind, receiver in ((95, "", "object"), (145, "Static", "class")):
         for place, (each, letter) in enumerate(list(LETTERS.items())[:-1]):
             name = f"{kind}{each.capitalize()}Field"
             given = f"{receiver} field"
             value = each if each != "object" else "object?"
             get, put = (f"{verb}_{kind.lower()}{'_' * bool(kind)}field" for verb in ("get", "set"))
-            yield Function(first + place, f"Get{name}", each, given, get, letter)
-            yield Function(first + 9 + place, f"Set{name}", "void", f"{given} {value}", put, letter)
+            yield JniFunction(first + place, f"Get{name}", each, given, get, letter)
+            yield JniFunction(first + 9 + place, f"Set{name}", "void", f"{given} {value}", put, letter)
 
 
-def _arrays() -> Iterator[Function]:
+def _arrays() -> Iterator[JniFunction]:
     for place, (each, letter) in enumerate(PRIMITIVES.items()):
         name = f"{each.capitalize()}Array"
         array = f"{each}[]"
-        yield Function(175 + place, f"New{name}", array, "size", "new_array", letter)
-        yield Function(183 + place, f"Get{name}Elements", f"{each}*", f"{array} flag*", "get_array_elements", letter)
-        yield Function(
+        yield JniFunction(175 + place, f"New{name}", array, "size", "new_array", letter)
+        yield JniFunction(183 + place, f"Get{name}Elements", f"{each}*", f"{array} flag*", "get_array_elements", letter)
+        yield JniFunction(
             191 + place, f"Release{name}Elements", "void", f"{array} {each}* int", "release_array_elements", letter
         )
-        yield Function(
+        yield JniFunction(
             199 + place, f"Get{name}Region", "void", f"{array} size size {each}*", "get_array_region", letter
         )
-        yield Function(
+        yield JniFunction(
             207 + place, f"Set{name}Region", "void", f"{array} size size const_{each}*", "set_array_region", letter
         )
 

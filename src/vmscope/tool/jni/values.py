@@ -120,7 +120,7 @@ LAYOUTS = {
 }
 
 
-class Output:
+class ResultWriter:
     """What one call writes for C: all of it when everything is ready, or nothing, and what was allocated is free again.
 
     `klass` is the class that fields belong to."""

@@ -54,7 +54,7 @@ _missing = object()
 _of_module: Any = vars(ModuleType)["__dict__"]
 
 
-class Source:
+class ValueSource:
     """How code came to an object: a variable, or a global name, and the attributes on from there."""
 
     __slots__ = ("at", "attributes", "method", "slot")
@@ -89,12 +89,12 @@ class Block:
 
     __slots__ = ("at", "source")
 
-    def __init__(self, at: int, source: Source | None) -> None:
+    def __init__(self, at: int, source: ValueSource | None) -> None:
         self.at = at
         self.source = source
 
 
-class Plan:
+class FramePlan:
     """What to keep of a frame at one instruction, and what that is."""
 
     __slots__ = ("blocks", "own", "slots", "wait", "waits")
@@ -116,7 +116,7 @@ class Plan:
         self.wait = self._kept(slots, source)
         self.slots = tuple(slots)
 
-    def _kept(self, slots: list[int], source: Source | None) -> Source | None:
+    def _kept(self, slots: list[int], source: ValueSource | None) -> ValueSource | None:
         if source is not None:
             source.at = len(slots)
             slots.append(source.slot)
@@ -183,7 +183,7 @@ def backwards(text: bytes, offset: int) -> Iterator[tuple[int, int]]:
             yield operation, argument
 
 
-def entered(code: CodeType, text: bytes, begin: int) -> Source | None:
+def entered(code: CodeType, text: bytes, begin: int) -> ValueSource | None:
     """What the `with` block that begins here was entered with."""
     before = backwards(text, begin)
     operation, _ = next(before, (0, 0))
@@ -192,14 +192,14 @@ def entered(code: CodeType, text: bytes, begin: int) -> Source | None:
     return expression(code, before) if operation in ENTERS else None
 
 
-def special(code: CodeType, before: Iterator[tuple[int, int]]) -> Source | None:
+def special(code: CodeType, before: Iterator[tuple[int, int]]) -> ValueSource | None:
     """What is entered, by what stands before the look-up of its `__enter__`."""
     for _ in range(BETWEEN):
         next(before, None)
     return expression(code, before)
 
 
-def called(code: CodeType, text: bytes, offset: int) -> tuple[bool, Source | None]:
+def called(code: CodeType, text: bytes, offset: int) -> tuple[bool, ValueSource | None]:
     """Whether a thread can wait for a lock at this instruction, which enters it or calls a method of its; for what."""
     offset = whole(text, offset)
     operation, count = text[offset], text[offset + 1]
@@ -243,19 +243,19 @@ def attribute_name(code: CodeType, operation: int, argument: int) -> str:
     return code.co_names[number] if number < len(code.co_names) else ""
 
 
-def expression(code: CodeType, before: Iterator[tuple[int, int]]) -> Source | None:
+def expression(code: CodeType, before: Iterator[tuple[int, int]]) -> ValueSource | None:
     """A variable and its attributes; None for what is made otherwise."""
     names: list[str] = []
     for operation, argument in before:
         if operation in ATTRIBUTE:
             names.append(attribute_name(code, operation, argument))
         elif operation in LOCAL:
-            return Source(argument, tuple(reversed(names)))
+            return ValueSource(argument, tuple(reversed(names)))
         elif operation in PAIRS:
-            return Source(argument & 15, tuple(reversed(names)))
+            return ValueSource(argument & 15, tuple(reversed(names)))
         elif operation in GLOBAL or operation in NAMED:
             names.append(code.co_names[argument >> 1 if operation in GLOBAL else argument])
-            return Source(GLOBALS, tuple(reversed(names)))
+            return ValueSource(GLOBALS, tuple(reversed(names)))
         else:
             return None
     return None

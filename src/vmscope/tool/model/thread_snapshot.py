@@ -14,7 +14,7 @@ import time
 from types import FunctionType
 
 from vmscope import native
-from vmscope.tool.model.blocking_analysis import Plan
+from vmscope.tool.model.blocking_analysis import FramePlan
 from vmscope.tool.model.frames import OWN, below, is_own
 
 TYPE_CHECKING = False
@@ -159,11 +159,11 @@ class Look:
         self.kinds = kinds()
         self._roles = roles()
         self._library = {code.co_filename for code, _ in self._roles.values()}
-        self._plans: dict[tuple[int, int, bool], Plan] = {}
+        self._plans: dict[tuple[int, int, bool], FramePlan] = {}
         self._places: dict[int, list[Place]] = {}  # of each snapshot, by its id
 
-    def plan(self, code: CodeType, offset: int, innermost: bool) -> Plan:
-        plan = Plan(code, offset, innermost, id(code) in self._roles)
+    def plan(self, code: CodeType, offset: int, innermost: bool) -> FramePlan:
+        plan = FramePlan(code, offset, innermost, id(code) in self._roles)
         self._plans[id(code), offset, innermost] = plan
         return plan
 
@@ -191,7 +191,9 @@ class Look:
             seen.own = places[numbers[-1]][1]
         return seen
 
-    def _add_wait(self, seen: ThreadSnapshot, at: int, code: CodeType, plan: Plan, kept: tuple[object, ...]) -> None:
+    def _add_wait(
+        self, seen: ThreadSnapshot, at: int, code: CodeType, plan: FramePlan, kept: tuple[object, ...]
+    ) -> None:
         what = plan.wait.find(kept) if plan.wait is not None else None
         role = self._roles[id(code)][1] if plan.own else None
         if (plan.waits or what is not None) and (role is None or (role == NOTIFIED and what is kept[0])):
@@ -204,7 +206,7 @@ class Look:
         elif role is not None and not any(wait.what is kept[0] for wait in seen.waits):
             seen.waits.append(Wait(at, role, kept[0]))
 
-    def _add_has(self, seen: ThreadSnapshot, at: int, plan: Plan, kept: tuple[object, ...]) -> None:
+    def _add_has(self, seen: ThreadSnapshot, at: int, plan: FramePlan, kept: tuple[object, ...]) -> None:
         for block in reversed(plan.blocks):
             lock = kept[block.at]
             if lock is None and block.source is not None:

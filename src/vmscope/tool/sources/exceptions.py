@@ -22,7 +22,7 @@ FLYING = 256  # exceptions in flight on one thread that are kept apart
 PROGRAMS, OWN, NEW = range(3)  # whose one is; NEW: the program's, made in place of another, with no traceback yet
 
 
-class Exceptions:
+class ExceptionEvents:
     """CPython's RAISE comes in each frame that an exception passes through, EXCEPTION_HANDLED for `finally` too.
 
     An exception is in flight from where it was thrown until it is caught; on the way nothing is sent again. It is known

@@ -35,7 +35,7 @@ LIBRARY = os.path.dirname(os.__file__) + os.sep  # the standard library
 PACKAGES = tuple(f"{LIBRARY}{each}{os.sep}" for each in ("site-packages", "dist-packages"))  # which is not its own
 
 
-class Locks:
+class LockEvents:
     """The mechanism: once one of the capabilities is held, `threading` makes locks of `native.MonitorLock`'s kind."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from vmscope.tool.functions.breakpoints import prologue
 from vmscope.tool.functions.extensions import Extension
 from vmscope.tool.model import threads
 from vmscope.tool.model.frames import OWN
-from vmscope.tool.sources.exceptions import Exceptions
+from vmscope.tool.sources.exceptions import ExceptionEvents
 from vmscope.tool.spec.events import Event, bit
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ class Monitoring:
         self._unwound = dispatcher(Event.METHOD_EXIT, "unwind")
         self._step = dispatcher(Event.SINGLE_STEP)
         self._breakpoint = dispatcher(Event.BREAKPOINT)
-        self._exceptions = Exceptions(dispatcher(Event.EXCEPTION), dispatcher(Event.EXCEPTION_CATCH))
+        self._exceptions = ExceptionEvents(dispatcher(Event.EXCEPTION), dispatcher(Event.EXCEPTION_CATCH))
         self._extensions = {extension: dispatcher(extension) for extension in Extension}
         self._stepping = False
         self._host: Host | None = None
