@@ -28,6 +28,8 @@ sales = vmscope.counter("shop.sales")
 delay = vmscope.histogram("shop.delay", bounds=[0.1, 1])
 highest = vmscope.gauge("shop.highest#max")
 live = vmscope.gauge("shop.live")
+last = vmscope.float_gauge("shop.last#mostrecent")
+latest = vmscope.gauge("shop.latest#livemostrecent")
 signal.signal(signal.SIGTERM, lambda *_: None)
 
 def worker(number):
@@ -35,6 +37,9 @@ def worker(number):
         sales.inc()
         delay.observe(0.5)
     highest.set(number)
+    last.set(number)
+    latest.set(number)
+    vmscope.gauge("shop.lowest#livemin").set(number)
     live.set(1)
     while not vmscope.status().running or not vmscope.status().path:
         time.sleep(0.001)
@@ -114,16 +119,22 @@ def sales(host: Host, service: str) -> tuple[float, float]:
 def test_ended_workers_go_on_counting(shop: Shop, by: signal.Signals) -> None:
     host = Host(Options(pattern=shop.service))
     try:
-        pids = [shop.start(number) for number in (1, 20, 300)]
+        labels = rf'service="{shop.service}",user="\w+"'
+        pids = [shop.start(number) for number in (300, 1, 20)]
         eventually(lambda: sales(host, shop.service) == (321, 321), "all three are there")
+        assert one(samples(host.render(TEXT_0).decode()), rf"shop_latest{{{labels}}}") == 20
         for pid in pids:
             shop.end(pid, by)
+            found = samples(host.render(TEXT_0).decode())
             assert sales(host, shop.service) == (321, 321)
+            assert one(found, rf"shop_last{{{labels}}}") == 20
+        assert not [name for name in found if name.startswith("shop_lowest")], "it was theirs alone"
         shop.start(4000)
         eventually(lambda: sales(host, shop.service) == (4321, 4321), "the fourth is there")
         found = samples(host.render(TEXT_0).decode())
-        labels = rf'service="{shop.service}",user="\w+"'
         assert one(found, rf"shop_highest{{{labels}}}") == 4000
+        assert one(found, rf"shop_last{{{labels}}}") == 4000
+        assert one(found, rf"shop_latest{{{labels}}}") == 4000
         assert one(found, rf"shop_live{{{labels}}}") == 1
         assert one(found, rf'vmscope_vms{{{labels},kind="CPython"}}') == 2
         assert one(found, r"vmscope_export_vms") == 2
@@ -148,7 +159,7 @@ def test_who_may_not_add_goes_on_reading(shop: Shop, monkeypatch: pytest.MonkeyP
         for _ in range(3):
             assert sales(host, shop.service) == (21, 21)
         shop.start(300)  # whose start adds it
-        eventually(lambda: sales(host, shop.service) == (321, 321), "the third is there")
+        eventually(lambda: sales(host, shop.service) == (321, 321), "the third is there", 60)
         found = samples(host.render(TEXT_0).decode())
         labels = rf'service="{shop.service}",user="\w+"'
         assert one(found, rf"shop_live{{{labels}}}") == 2

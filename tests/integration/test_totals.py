@@ -11,6 +11,7 @@ import pytest
 from tests import sandbox
 from tests.support import JDK
 from vmscope import native
+from vmscope.wire import floats
 
 MOUNTS = "mount -t tmpfs none /tmp"
 WORKERS = int(os.environ.get("VMSCOPE_WORKERS", "60"))
@@ -115,13 +116,26 @@ KEEPER = "/tmp/hsperfdata_root/services/shop"
 def test_gauges_by_their_mode() -> None:
     found = run("""
 vmscope.start("-Dvmscope.service=shop")
+first = vmscope.gauge("shop.last#mostrecent")
+def set_all(number):
+    highest.set(number)
+    lowest.set(number)
+    vmscope.gauge("shop.added#sum").set(number)
+    vmscope.gauge("shop.now#livemax").set(number)
+    vmscope.float_gauge("shop.share#max").set(number / 4)
+    vmscope.counter("shop.part").add(number / 4)
+    vmscope.float_gauge("shop.ratio#mostrecent").labels(a="b").set(number / 4)
+    first.set(number)
 for number in (3, 9, 5):
-    child(sys.exit, lambda: (highest.set(number), lowest.set(number), vmscope.gauge("shop.added#sum").set(number),
-                             vmscope.gauge("shop.now#livemax").set(number)))
-answer(**numbers())
+    child(sys.exit, lambda: set_all(number))
+child(sys.exit, lambda: lowest.set(4))
+answer(last=kept().numbers["shop.last#mostrecent"][0], **numbers())
 """)
     assert (found["shop.highest#max"], found["shop.lowest#min"], found["shop.added#sum"]) == (9, 3, 17)
     assert "shop.now#livemax" not in found
+    assert found["last"] == 5
+    assert [floats.double(found[f"shop.{name}#f64"]) for name in ("share#max", "part")] == [2.25, 4.25]
+    assert floats.double(found['shop.ratio#mostrecent{a="b"}#f64']) == 1.25
 
 
 def test_a_process_without_a_service_keeps_nothing() -> None:

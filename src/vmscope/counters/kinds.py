@@ -5,6 +5,8 @@ Codes are the format's own numbers (wire/codes.py names them; start-up is too sh
 
 from __future__ import annotations
 
+from time import time_ns
+
 from vmscope import native
 from vmscope.errors import CounterNameError
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from vmscope.memory.region import Entry
 
 FLOAT = "#f64"  # ends the name of an entry whose number is the bits of a double
+RECENT, TIME = ("#mostrecent", "#livemostrecent"), "#time"  # marks of gauges that note when they are set
 CONSTANT, MONOTONIC, VARIABLE = 1, 2, 3
 NONE, BYTES, TICKS, EVENTS, STRING, HERTZ = 1, 2, 3, 4, 5, 6
 
@@ -97,6 +100,42 @@ class FloatGauge(native.FloatGaugeSlot):
 
     def __repr__(self) -> str:
         return f"<vmscope.FloatGauge {self.name} = {self.value}>"
+
+
+class _Recent:
+    """A gauge of mode mostrecent: of several processes the value counts that was set last. A gauge beside it, `set_at`,
+    says when that was, in ns since the epoch."""
+
+    __slots__ = ()
+    set_at: Gauge
+
+    def set(self, value: float, /) -> None:
+        super().set(value)  # type: ignore[misc]
+        self.set_at.set(time_ns())
+
+    def add(self, amount: float, /) -> None:
+        super().add(amount)  # type: ignore[misc]
+        self.set_at.set(time_ns())
+
+    def inc(self) -> None:
+        super().inc()  # type: ignore[misc]
+        self.set_at.set(time_ns())
+
+    def dec(self) -> None:
+        super().dec()  # type: ignore[misc]
+        self.set_at.set(time_ns())
+
+
+class RecentGauge(_Recent, Gauge):
+    """The gauge of a name with the mark `#mostrecent`."""
+
+    __slots__ = ("set_at",)
+
+
+class RecentFloatGauge(_Recent, FloatGauge):
+    """The same of floats."""
+
+    __slots__ = ("set_at",)
 
 
 class Histogram(native.HistogramSlot):

@@ -6,7 +6,22 @@ import os
 from _thread import RLock
 
 from vmscope import native
-from vmscope.counters.kinds import FLOAT, NONE, TICKS, Alias, Constant, Counter, FloatGauge, Gauge, Histogram, Text
+from vmscope.counters.kinds import (
+    FLOAT,
+    NONE,
+    RECENT,
+    TICKS,
+    TIME,
+    Alias,
+    Constant,
+    Counter,
+    FloatGauge,
+    Gauge,
+    Histogram,
+    RecentFloatGauge,
+    RecentGauge,
+    Text,
+)
 from vmscope.errors import CounterExistsError, CounterNameError
 
 TYPE_CHECKING = False
@@ -55,18 +70,26 @@ class Registry:
     def gauge(self, name: str, *, units: int = NONE) -> Gauge:
         """The gauge of this name, a number that goes up and down. Raises as `counter` does."""
         found = self._counters.get(name)
-        if found is None:
+        if found is None and (mark := _recent_mark(name)):
+            recent = RecentGauge(_checked(name), units, self)
+            recent.set_at = self.gauge(name.replace(mark, mark + TIME, 1))
+            found = self._add(recent)
+        elif found is None:
             found = self._add(Gauge(_checked(name), units, self))
-        if type(found) is not Gauge or found.units != units:
+        if not isinstance(found, Gauge) or found.units != units:
             raise _exists(found, "gauge")
         return found
 
     def float_gauge(self, name: str, *, units: int = NONE) -> FloatGauge:
         """The gauge of this name whose value is a float. Its entry is called `name#f64`. Raises as `counter` does."""
         found = self._counters.get(name)
-        if found is None:
+        if found is None and (mark := _recent_mark(name)):
+            recent = RecentFloatGauge(_checked(name), units, self)
+            recent.set_at = self.gauge(name.replace(mark, mark + TIME, 1))
+            found = self._add(recent)
+        elif found is None:
             found = self._add(FloatGauge(_checked(name), units, self))
-        if type(found) is not FloatGauge or found.units != units:
+        if not isinstance(found, FloatGauge) or found.units != units:
             raise _exists(found, "gauge of floats")
         return found
 
@@ -132,10 +155,11 @@ class Registry:
 
     def numbers(self) -> Iterator[tuple[str, int, int, int]]:
         """Name, value, units and variability of every entry that has a number, now."""
-        for counter in self:
-            for name, value, units, variability, *_ in counter.entries():
-                if isinstance(value, int):
-                    yield name, value, units, variability
+        entries = [entry for counter in self for entry in counter.entries()]
+        entries += [counter.fraction() for counter in tuple(self._fractions.values())]
+        for name, value, units, variability, *_ in entries:
+            if isinstance(value, int):
+                yield name, value, units, variability
 
     def attach(self, region: Region, first: Sequence[AnyCounter] = ()) -> None:
         """Shows every counter in `region`, now and from now on; those of `first` before the others."""
@@ -207,6 +231,11 @@ class Registry:
                     hint="choose another name",
                 )
         self._parts.update(dict.fromkeys(names, counter))
+
+
+def _recent_mark(name: str) -> str:
+    """The mark that has a gauge note when it is set; "" for none."""
+    return next((mark for mark in RECENT if mark in name and mark + TIME not in name), "")
 
 
 def _checked(name: str) -> str:

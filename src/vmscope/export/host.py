@@ -376,10 +376,10 @@ class Host:
             try:
                 begin = vm.reader.some((_BEGIN,)).get(_BEGIN, 0)
                 name = service_name(namer, self.options.ways) or "unknown"
+                known = Known(vm, name, member.role, begin / 1000 if isinstance(begin, int) else 0.0)
             except VMScopeError:
                 self._leave_out([vm])
                 continue
-            known = Known(vm, name, member.role, begin / 1000 if isinstance(begin, int) else 0.0)
             if first != pid:
                 known.worker = self._free_number(known)
             self._known[pid] = known

@@ -5,8 +5,10 @@ from __future__ import annotations
 from vmscope.export.names import Labels
 
 COUNTER, GAUGE, HISTOGRAM, SUMMARY, INFO, UNTYPED = "counter", "gauge", "histogram", "summary", "info", "untyped"
-SUM, MIN, MAX = "sum", "min", "max"
+SUM, MIN, MAX, MOST_RECENT = "sum", "min", "max", "mostrecent"
 MODES = (SUM, MIN, MAX)  # how the values of several VMs become one
+# The marks in a gauge's name that say so. Without `live` the value of a process that has ended counts too.
+MARKS = {f"{live}{mode}": mode for live in ("", "live") for mode in (*MODES, MOST_RECENT)}
 
 
 class Otel:
@@ -59,14 +61,15 @@ class Point:
 
     A histogram has a value for each bucket, `bounds` says which, and then the sum; a summary the count, then the sum;
     everything else one. `divisor` makes seconds of ticks, of the sum alone where there are several values.
-    `constant` is the value of a point that has no source.
+    `constant` is the value of a point that has no source. `time`: of one of the mode MOST_RECENT, the number that
+    says when it was set.
     """
 
-    __slots__ = ("bounds", "constant", "divisor", "family", "labels", "mode", "sources")
+    __slots__ = ("bounds", "constant", "divisor", "family", "labels", "mode", "sources", "time")
 
     def __init__(
         self, family: Family, labels: Labels, sources: list[list[Source]], *, divisor: float = 1, mode: str = SUM,
-        bounds: tuple[str, ...] = (), constant: float | None = None,
+        bounds: tuple[str, ...] = (), constant: float | None = None, time: Source | None = None,
     ) -> None:  # fmt: skip
         self.family = family
         self.labels = labels
@@ -75,3 +78,4 @@ class Point:
         self.mode = mode
         self.bounds = bounds
         self.constant = constant
+        self.time = time

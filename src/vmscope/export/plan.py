@@ -6,7 +6,7 @@ import math
 
 from vmscope.export import standard
 from vmscope.export.facts import FACTS
-from vmscope.export.model import COUNTER, GAUGE, HISTOGRAM, MAX, MODES, SUM, Family, Otel, Point, Source
+from vmscope.export.model import COUNTER, GAUGE, HISTOGRAM, MARKS, MAX, MOST_RECENT, SUM, Family, Otel, Point, Source
 from vmscope.export.names import Entry, Labels, legacy, with_unit
 from vmscope.export.standard import JAVA, PYTHON, TICKS
 from vmscope.reader.machine import CPYTHON, HOTSPOT, kind_of
@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vmscope.export.rules import Rules
 
+_TIME = "time"  # a mark: when the gauge of this name was set
 BITS = "f64"  # a mark: the number is the bits of a double
 _BILLION = 1e9
 
@@ -42,10 +43,11 @@ class Plan:
     numbers of the region in its structure's order, then, from `width` on, FACTS.
 
     `bits` are the places of doubles, `modes` those that are not simply added. `dropped`: series beyond the limit.
+    `times`: of numbers of which the most recent counts, where it is said when they were set.
     `ended`: of a process that has, only what outlives it.
     """
 
-    __slots__ = ("bits", "columns", "dropped", "modes", "points", "ticks", "width")
+    __slots__ = ("_times", "bits", "columns", "dropped", "modes", "points", "ticks", "times", "width")
 
     def __init__(
         self, names: list[str], codes: list[tuple[int, int]], values: dict[str, int | str], limit: int,
@@ -57,6 +59,7 @@ class Plan:
         self.points: list[Point] = []
         self.bits: list[int] = []
         self.modes: dict[int, str] = {}
+        self._times: dict[tuple[str, Labels], int] = {}
         self.dropped = 0
         left = totals.kept(names, [code for _, code in codes]) if ended else [True] * len(names)
         known = {name: column for column, name in enumerate(names) if left[column]}
@@ -127,6 +130,9 @@ class Plan:
             if found.complete:
                 self._add_histogram(base, labels, found, rules)
                 series = [each for each in series if each not in found.members]
+        for each in series:
+            if _TIME in each.entry.marks:
+                self._times[each.entry.base, each.entry.labels] = each.column
         parents = {each.entry.base for each in series if each.entry.labels}
         for each in series:
             # A tally's number of all events is the sum of those of each kind.
@@ -137,7 +143,10 @@ class Plan:
     def _add_series(self, each: Series, rules: Rules | None) -> None:
         entry = each.entry
         divisor = self.ticks if each.units == Units.TICKS else 1
-        mode = next((mode for mode in MODES if mode in entry.marks), SUM)
+        mode = next((mode for mark, mode in MARKS.items() if mark in entry.marks), SUM)
+        time = self._times.get((entry.base, entry.labels)) if mode == MOST_RECENT else None
+        if time == each.column or (mode == MOST_RECENT and time is None):
+            return
         family, labels = own_family(entry.base, each.type, each.units), entry.labels
         if rules is not None:
             mapped = rules.match(entry.base, labels, each.type, family)
@@ -150,7 +159,8 @@ class Plan:
             divisor /= mapped.factor or 1
         if BITS in entry.marks:
             self.bits.append(each.column)
-        self._add(Point(family, labels, [[Source(each.column)]], divisor=divisor, mode=mode))
+        source = None if time is None else Source(time)
+        self._add(Point(family, labels, [[Source(each.column)]], divisor=divisor, mode=mode, time=source))
 
     def _add_histogram(self, base: str, labels: Labels, found: Histogram, rules: Rules | None) -> None:
         assert found.total is not None
@@ -181,12 +191,14 @@ class Plan:
     def _compact(self) -> None:
         """Only what is exported is a column."""
         sources = [source for point in self.points for sources in point.sources for source in sources]
+        sources += [point.time for point in self.points if point.time is not None]
         self.columns = sorted({source.column for source in sources})
         place = {column: at for at, column in enumerate(self.columns)}
         for source in sources:
             source.column = place[source.column]
         self.bits = sorted({place[column] for column in self.bits})
         self.modes = {place[column]: mode for column, mode in self.modes.items()}
+        self.times = {point.sources[0][0].column: point.time.column for point in self.points if point.time is not None}
 
 
 class Histogram:

@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import itemgetter
 
 from vmscope.export import own, standard
-from vmscope.export.model import COUNTER, HISTOGRAM, INFO, MAX, MIN, SUM, SUMMARY, Family, Point
+from vmscope.export.model import COUNTER, HISTOGRAM, INFO, MAX, MIN, MOST_RECENT, SUM, SUMMARY, Family, Point
 from vmscope.export.names import Labels
 
 TYPE_CHECKING = False
@@ -90,6 +90,12 @@ class Group:
                 each = [member.facts[column - width] for member in self.members]
             if place in plan.bits:
                 each = list(struct.unpack(f"={count}d", struct.pack(f"={count}q", *each)))
+            if place in plan.times:
+                column = plan.columns[plan.times[place]]
+                out[plan.times[place]], out[place] = max(
+                    zip(numbers[self.start + column : end : width], each, strict=True), key=itemgetter(0)
+                )
+                continue
             out[place] = _REDUCE[plan.modes.get(place, SUM)](each)
         return out
 
@@ -128,6 +134,7 @@ class Table:
         self._first: list[int] = []  # of each line the number that it shows, or the first of them
         self._constants: list[Number] = [0]
         self._combined: list[tuple[int, Index, str]] = []
+        self._recent: list[tuple[int, Index]] = []  # of each line where the times and the values stand
         self._histograms: list[tuple[int, int]] = []
         self._scaled: list[tuple[int, float]] = []
         self._group()
@@ -204,6 +211,9 @@ class Table:
                 for source in each.sources[number]
             ]
             position = self._put(index, point.mode, _constant(parts))
+            if point.mode == MOST_RECENT:
+                times = [group.index(each.time.column) for each, group in parts if each.time is not None]
+                self._recent.append((position, list(zip(times, (at for at, _ in index), strict=True))))
             line.double = (
                 point.divisor != 1
                 or isinstance(point.constant, float)
@@ -235,7 +245,7 @@ class Table:
             self._constants.append(constant)
             return position
         self._first.append(index[0][0])
-        if index[1:] or index[0][1] != 1:
+        if mode != MOST_RECENT and (index[1:] or index[0][1] != 1):
             self._combined.append((position, index, mode))
         return position
 
@@ -250,6 +260,8 @@ class Table:
         values: list[Number] = list(self._take(found)[:-2]) if self._first else []
         for position, index, mode in self._combined:
             values[position] = _REDUCE[mode]([found[at] * weight for at, weight in index])
+        for position, pairs in self._recent:
+            values[position] = max((found[time], found[at]) for time, at in pairs)[1]
         for position, count in self._histograms:
             end = position + count
             values[position:end] = accumulate(values[position:end])

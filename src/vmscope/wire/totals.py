@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct, pack, unpack
 
 from vmscope import native
-from vmscope.wire import decode, encode
+from vmscope.wire import decode, encode, floats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ MOST_BYTES = 64 << 20
 
 _CREATED = "vmscope.totals.created"
 _NOTE = "vmscope.totals.ended."
-_BITS = "f64"
+_BITS = floats.MARK[1:]
 _LONGEST = 240  # characters of a file's name
 _PLAIN = frozenset(b"-_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")  # also in a file's name
 _NONE, _STRING = 1, 5
@@ -186,15 +186,10 @@ def _mode(name: str, variability: int, histograms: set[str]) -> str:
 
 def _combined(mode: str, old: int, new: int, *, bits: bool) -> int:
     if bits:
-        one, other = _double(old), _double(new)
+        one, other = floats.double(old), floats.double(new)
         return _as_bits(one + other if mode == SUM else min(one, other) if mode == MIN else max(one, other))
     found = old + new if mode == SUM else min(old, new) if mode == MIN else max(old, new)
     return max(_LOWEST, min(_HIGHEST, found))
-
-
-def _double(bits: int) -> float:
-    found: float = unpack("=d", pack("=q", bits))[0]
-    return found
 
 
 def _as_bits(number: float) -> int:
