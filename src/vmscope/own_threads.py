@@ -1,6 +1,7 @@
-"""One call, a moment from now, on a thread of our own: for what a process must not pay that ends soon.
+"""Code on threads of vmscope's own: a call a moment from now, what holds while it runs, and how it meets fork and exit.
 
-Most processes that end, most forked children and all that become another program have done so by then.
+A call comes 20 ms later, for what a process that ends soon must not pay for. Most processes that end, most forked
+children and all that become another program have done so by then.
 """
 
 from __future__ import annotations

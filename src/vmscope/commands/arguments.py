@@ -66,15 +66,15 @@ class Argument:
 
     @property
     def keyword(self) -> str:
-        """By which `run` gets it: the name without the leading dash, all else that is not a letter an underscore."""
+        """The keyword by which `run` gets it: the name without the leading dash, with _ for all but letters."""
         return "".join(c if c.isalnum() else "_" for c in self.name.removeprefix("-"))
 
     def read(self, text: str | None) -> Value:
-        """The value that `text` means; None: nothing was written behind the name. CommandError."""
+        """Reads a value; `text` is None where only the name was written. CommandError for a value that is not valid."""
         return _READERS[self.type](self.name, text)
 
     def default_value(self) -> Value:
-        """What it is where nothing is written."""
+        """The value where the argument is left out."""
         return None if self.default is None else self.read(self.default)
 
     def __repr__(self) -> str:

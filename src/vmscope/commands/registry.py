@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 else:
 
     class Output:
-        """Where a command writes what its client is shown: `write(text)` adds to it, `flush()` sends what there is.
+        """The answer of a command to its client: `write(text)` adds to it, `flush()` sends what there is.
 
         Both raise BrokenPipeError when the client has gone. Anything with the two methods will do for `execute`.
         """
@@ -110,7 +110,7 @@ _added: dict[str, Command] = {}
 
 
 def register(command: Command, vm: AgentVM | None = None) -> None:
-    """`jcmd PID NAME` runs this from now on. CommandError where the name has a command already.
+    """Registers a command: `jcmd PID NAME` runs it from now on. CommandError where another has this name.
 
     An agent gives the `vm` that it was loaded with: then the command goes when the agent is unloaded.
     """
@@ -123,13 +123,13 @@ def register(command: Command, vm: AgentVM | None = None) -> None:
 
 
 def unregister(command: Command) -> None:
-    """Takes it away; nothing where it is not there."""
+    """Takes a command away that `register` added; does nothing where there is none."""
     if _added.get(command.name) is command:
         del _added[command.name]
 
 
 def names() -> list[str]:
-    """Of all commands, in the order of `help`."""
+    """The names of all commands, in the order of `help`."""
     return sorted([*TABLE, *_added])
 
 
@@ -146,9 +146,9 @@ def find(name: str) -> Command | None:
 
 
 def execute(text: str, out: Output) -> None:
-    """Runs each line of `text` up to one that says `stop`; blank ones and those with `#` in front are passed over.
+    """Runs each line of `text` up to one that says `stop`; blank lines and those with `#` in front are skipped.
 
-    CommandError, with what the client is shown, for a line that is not understood or fails; those behind it are not
+    CommandError, with the message for the client, for a line that is not valid or fails; the lines behind it are not
     run. BrokenPipeError when the client has gone.
     """
     for _ in steps(text, out):

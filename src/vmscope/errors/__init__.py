@@ -110,7 +110,7 @@ _HOMES = {
 
 
 class VMScopeError(Exception):
-    """The base. `str(error)` is one line; `pid` and `path` say what it is about; `hint` what to do now."""
+    """The base of vmscope's errors. `str(error)` is one line, `hint` says what to do; `pid` and `path` may be None."""
 
     def __init__(self, message: str, *, pid: int | None = None, path: str | None = None, hint: str = "") -> None:
         super().__init__(message)

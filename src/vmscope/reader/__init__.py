@@ -44,7 +44,7 @@ def _check_owner(found: VM) -> None:
 def vms(*, stale: bool = False, tmp: str = TMP) -> list[VM]:
     """Every VM that this user may read, by pid: the live ones, unless `stale`. Close them after use.
 
-    What cannot be read, because it is not a region, or not ours to read, or has just gone, is left out. Of the
+    A VM is left out that cannot be read: its file is not a region, not this user's to read, or has just gone. Of the
     others not all was looked at: one that is damaged raises FormatError when its values are asked for.
     """
     kept: dict[tuple[int, str], tuple[int, VM]] = {}

@@ -129,7 +129,7 @@ class VM:
     # -- whose
 
     def examine(self, locks: FileLocks) -> Owner:
-        """Finds out again who wrote the region, and whether it lives."""
+        """Examines again which process wrote the region, and whether it lives."""
         attachment = self._attachment
         if attachment.pid is None or attachment.nspid is None:
             self._owner = Owner(STALE, 0)
@@ -148,20 +148,20 @@ class VM:
         return values
 
     def check(self) -> None:
-        """Raises FormatError for what is not a region; not for one that is damaged behind its head."""
+        """Raises FormatError for a file that is not a region. Damage behind the head is not looked for."""
         if self._values is None:
             self.reader.prologue()
 
     @property
     def pid(self) -> int | None:
-        """The writer\'s, in our pid namespace; None for a `file:`."""
+        """The pid of the VM, in this process's pid namespace; None for a `file:`."""
         if self._owner is not None and not self.path_given:
             return self._owner.pid
         return self._attachment.pid
 
     @property
     def user(self) -> str:
-        """Whose file it is; "" for a `file:`. The name of its directory, which anybody may choose, says nothing."""
+        """The owner of the file; "" for a `file:`. The name of its directory does not count: any user may choose it."""
         attachment = self._attachment
         if sys.platform == "win32" or self.path_given:
             return attachment.user
@@ -174,7 +174,7 @@ class VM:
 
     @property
     def state(self) -> str:
-        """`live`, `stale` (its writer has ended; also for a `file:`) or `foreign` (another pid namespace's)."""
+        """`live`, `stale` (the VM has ended; also for a `file:`) or `foreign` (of another pid namespace)."""
         return (self._owner or self.examine(FileLocks())).state
 
     @property
@@ -185,7 +185,7 @@ class VM:
 
     @property
     def alive(self) -> bool:
-        """Whether the writer lives now."""
+        """Whether the VM lives now."""
         known = self._owner
         if known is not None and known.alive:
             return True
@@ -218,7 +218,7 @@ class VM:
 
     @property
     def implementation(self) -> str:
-        """Of a Python process's vmscope: `c` or `python`; "" of another VM."""
+        """Which vmscope a Python process runs: `c` or `python`; "" for another VM."""
         return self._text("vmscope.implementation")
 
     @property
@@ -228,7 +228,7 @@ class VM:
 
     @property
     def problem(self) -> str:
-        """What does not work in a Python process and ended nothing, the last thing of it; "" where all does."""
+        """The last failure in a Python process that ended nothing; "" where all works."""
         return self._text("vmscope.problem")
 
     @property
@@ -243,7 +243,7 @@ class VM:
 
     @property
     def started_as(self) -> str:
-        """Of a Python process: the interpreter, its options and the program, as they were given; "" of another VM."""
+        """The interpreter, options and program of a Python process, as they were given; "" for another VM."""
         return self._text("python.commandLine")
 
     @property
@@ -258,13 +258,13 @@ class VM:
 
     @property
     def vm_flags(self) -> str:
-        """The flags file that the VM read, as a JVM shows it; mostly ""."""
+        """The flags file that the VM read, as a JVM shows it; "" where it read none."""
         return self._text("java.rt.vmFlags")
 
     # -- values
 
     def values(self) -> dict[str, int | str]:
-        """Every counter's value by name, read now; after the first time this costs only the values."""
+        """Reads every counter's value, by name. From the second time on only the values are read."""
         return self.reader.values()
 
     def snapshot(self) -> Snapshot:
@@ -272,7 +272,7 @@ class VM:
         return self.reader.snapshot()
 
     def close(self) -> None:
-        """Detaches. What was asked of its identity before is still known, and its counters are not."""
+        """Detaches. Facts of its identity that were read before stay known; its counters do not."""
         self._attachment.close()
 
     def __enter__(self) -> VM:

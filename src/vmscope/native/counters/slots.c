@@ -304,7 +304,7 @@ static PyMethodDef long_methods[] = {
 
 static PyMethodDef counter_methods[] = {
     {"inc", long_inc, METH_NOARGS, "Adds one."},
-    {"add", counter_add, METH_O, "Adds an amount of zero or more (ValueError otherwise)."},
+    {"add", counter_add, METH_O, "Adds an amount. ValueError for one below zero."},
     {"_reset", counter_reset, METH_NOARGS, "Back to zero: for forked children."},
     {"_show_fraction", counter_show_fraction, METH_NOARGS, "The first amount that is not whole is about to be added."},
     {NULL},
@@ -312,7 +312,7 @@ static PyMethodDef counter_methods[] = {
 
 static PyMethodDef float_gauge_methods[] = {
     {"inc", float_inc, METH_NOARGS, "Adds one."},
-    {"dec", float_dec, METH_NOARGS, "Takes one away."},
+    {"dec", float_dec, METH_NOARGS, "Subtracts one."},
     {"add", float_add, METH_O, "Adds an amount, negative or not."},
     {"set", float_set, METH_O, "Sets the value."},
     {"_restore", float_set, METH_O, "Puts a value back."},
@@ -321,7 +321,7 @@ static PyMethodDef float_gauge_methods[] = {
 
 static PyMethodDef gauge_methods[] = {
     {"inc", long_inc, METH_NOARGS, "Adds one."},
-    {"dec", long_dec, METH_NOARGS, "Takes one away."},
+    {"dec", long_dec, METH_NOARGS, "Subtracts one."},
     {"add", long_add, METH_O, "Adds an amount, negative or not."},
     {"set", long_set, METH_O, "Sets the value."},
     {NULL},
