@@ -17,7 +17,7 @@ KINDS = {
     "Descriptors": "descriptor",
     "Files": "file",
 }
-TEST = re.compile(r"`((?:integration|unit|fuzz|oracle|property)/test_\w+)::(test_\w+)`")
+TEST = re.compile(r"`((?:integration|unit|fuzz|oracle|property)/(?:\w+/)*test_\w+)::(test_\w+)`")
 
 
 class Row(NamedTuple):

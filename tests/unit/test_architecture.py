@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -13,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import vmscope
-from vmscope import native
 
 PACKAGE = Path(vmscope.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -22,11 +19,6 @@ CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 80  # of a function
 
-# What a process that is only looked at, or only looks, must not pay for.
-HEAVY = frozenset(
-    "argparse collections contextlib dataclasses enum functools importlib.metadata json logging pathlib re signal "
-    "socket subprocess tempfile threading typing".split()
-)
 
 # The public face. A name leaves it only with a deprecation, and comes to it with a page of documentation.
 PUBLIC = (
@@ -47,20 +39,6 @@ READERS = {
     "tool/properties.py": {"~"},
     "win32.py": {"USERNAME"},  # whose region directory it is, as HotSpot has it
 }
-
-FAST = [
-    ["--version"],
-    ["help"],
-    ["ps"],
-    ["jps"],
-    ["jps", "-lv"],
-    ["jstat", "-options"],
-    ["jcmd", "-l"],
-    ["cmd", "--help"],
-    ["attach", "--help"],
-    ["run", "-c", "pass"],
-    ["run", "-XX:-UsePerfData", "-c", "pass"],
-]
 
 
 def module_id(path: Path) -> str:
@@ -245,44 +223,9 @@ def test_functions_stay_short(path: Path) -> None:
     assert not long, f"functions of {module_id(path)} have more than {MAX_LINES} lines"
 
 
-def modules_loaded(code: str) -> set[str]:
-    """What is in sys.modules when a fresh interpreter that ran `code` ends, over what it starts with."""
-    script = f"""
-import sys
-base = set(sys.modules)
-import atexit
-def report(write=sys.__stderr__.write):
-    write("\\n@@" + " ".join(set(sys.modules) - base) + "\\n")
-atexit.register(report)
-{code}
-"""
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
-    assert run.returncode == 0, run.stderr
-    return set(run.stderr.rpartition("\n@@")[2].split())
-
-
 def test_the_public_names_are_frozen() -> None:
     assert sorted(vmscope.__all__) == sorted(PUBLIC)
     assert set(PUBLIC) <= set(dir(vmscope))
-
-
-def test_importing_the_package_is_light() -> None:
-    assert modules_loaded("import vmscope") & HEAVY == set()
-
-
-@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twins import what they need")
-@pytest.mark.parametrize("arguments", FAST, ids=" ".join)
-def test_fast_paths_import_nothing_heavy(arguments: list[str]) -> None:
-    if arguments[0] not in ("--version", "help") and not (PACKAGE / "cli" / f"{arguments[0]}.py").exists():
-        pytest.skip(f"no sub-command {arguments[0]} yet")
-    loaded = modules_loaded(f"sys.argv[1:] = {arguments!r}\nfrom vmscope.cli import main\nsys.exit(main())")
-    assert "vmscope.cli" in loaded
-    assert loaded & HEAVY == set()
-
-
-def test_a_program_does_not_pay_for_what_it_does_not_show() -> None:
-    code = "sys.argv[1:] = ['run', '-c', 'pass']\nfrom vmscope.cli import main\nsys.exit(main())"
-    assert modules_loaded(code) & {"vmscope.terminal", "vmscope.log", "unicodedata"} == set()
 
 
 # -- one way to a terminal ------------------------------------------------------------------------

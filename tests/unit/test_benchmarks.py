@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks import report
-from benchmarks.measure import Figure, Outcome, Series, in_turns, peak_memory, process
+from benchmarks.measure import Figure, Outcome, Series, in_turns
 
 MACHINE = {
     "cores": 2,
@@ -60,20 +59,6 @@ def test_cases_take_turns_and_the_first_rounds_do_not_count() -> None:
     found = in_turns({"a": lambda: case("a", 1.0), "b": lambda: case("b", 1.0)}, rounds=2, warm_up=1)
     assert calls == ["a", "b"] * 3
     assert (found["a"].values, found["b"].values) == ([3.0, 5.0], [4.0, 6.0])
-
-
-def test_a_process_that_fails_is_no_figure() -> None:
-    with pytest.raises(RuntimeError, match="wait status 256"):
-        process([sys.executable, "-c", "raise SystemExit(1)"])()
-
-
-def test_the_peak_is_the_process_own_and_not_its_parents() -> None:
-    ballast = bytearray(80_000_000)
-    plain, large = (
-        peak_memory([sys.executable, "-c", code], 1).values[0] for code in ("pass", "bytearray(50_000_000)")
-    )
-    assert plain < 40e6
-    assert plain + 45e6 < large < len(ballast)
 
 
 def test_results_are_kept_and_become_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

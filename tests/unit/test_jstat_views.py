@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests import corpus
-from tests.unit.test_architecture import HEAVY, modules_loaded
-from vmscope import native
 from vmscope.cli._old_names import with_new_names
 from vmscope.cli._standard_views import OPTIONS, UNSUPPORTED_OPTIONS, standard_view, uptime_column
 from vmscope.cli._view_language import UnarySignError, ViewSyntaxError, all_views, find_view
@@ -177,13 +173,3 @@ def test_views_are_found_without_a_look_at_those_before() -> None:
     view = find_view('option broken { column { data } } option good { column { header "x" data 1 } }', "good")
     assert isinstance(view, View)
     assert view.row({}) == "1"
-
-
-@pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twins import what they need")
-def test_a_sample_imports_nothing_heavy(tmp_path: Path) -> None:
-    path = tmp_path / "region"
-    path.write_bytes(corpus.load("17.0.15-debian-g1"))
-    arguments = ["jstat", "-gcutil", "-t", f"file://{path}"]
-    loaded = modules_loaded(f"sys.argv[1:] = {arguments!r}\nfrom vmscope.cli import main\nsys.exit(main())")
-    assert "vmscope.cli.jstat" in loaded
-    assert loaded & HEAVY == set()

@@ -92,7 +92,7 @@ def test_two_files_that_claim_one_process(tmp_path: Path) -> None:
     """An old one in another user's directory: jps sees one pid, and the newer file is the process's."""
     me = os.getpid()
     publish(tmp_path, me, cpython(me, "old"), user="a")
-    time.sleep(0.02)
+    time.sleep(0.02)  # times of files differ by a tick of the clock
     newer = publish(tmp_path, me, cpython(me, "new"), user="b")
     publish(tmp_path, me, cpython(me, "wrong", ticks=5), user="c")
     assert len(candidates(str(tmp_path))) == 1

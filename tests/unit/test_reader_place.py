@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from tests.implementations import both
 from tests.published import cpython, publish
 from vmscope import mounts, native
 from vmscope.cli import _jvmstat, jps
-from vmscope.reader import attachment, candidates, discovery, place
+from vmscope.reader import candidates, discovery, place
 from vmscope.reader.snapshot import Reader
 
 MOUNTED = "proc"  # in the root directory
@@ -97,42 +95,6 @@ def test_no_descriptor_is_left(form: Any, folder: int) -> None:
         except OSError:
             pass
     assert os.listdir("/proc/self/fd") == before
-
-
-OLD_KERNEL = """
-import ctypes, errno, os, struct, sys
-from vmscope import native
-libc = ctypes.CDLL(None, use_errno=True)
-# Of all system calls openat2 (437 everywhere) is refused, as by an old kernel or a sandbox.
-program = [(0x20, 0, 0, 0), (0x15, 0, 1, 437), (0x06, 0, 0, 0x50000 | int(sys.argv[1])), (0x06, 0, 0, 0x7FFF0000)]
-code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in program))
-filters = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code)))
-assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filters, 0, 0) == 0, os.strerror(ctypes.get_errno())
-def refusal(folder, name, flags):
-    try:
-        os.close(native.open_beneath(folder, name, flags))
-    except OSError as error:
-        return error.errno
-folder, root = os.open(sys.argv[2], os.O_RDONLY), os.open("/", os.O_PATH)
-before = os.listdir("/proc/self/fd")
-fd = native.open_beneath(folder, "file", os.O_RDONLY)
-assert os.read(fd, 100) == b"content" and not os.get_inheritable(fd)
-os.close(fd)
-os.close(native.open_beneath(folder, "directory", os.O_RDONLY | os.O_DIRECTORY))
-found = [refusal(folder, "none", 0), refusal(folder, "link", 0), refusal(folder, "link", os.O_PATH),
-         refusal(folder, "file", os.O_DIRECTORY), refusal(root, "proc", os.O_PATH), refusal(root, "proc", 0)]
-assert found == [errno.ENOENT, errno.ELOOP, errno.ELOOP, errno.ENOTDIR, errno.EXDEV, errno.EXDEV], found
-assert os.listdir("/proc/self/fd") == before
-"""
-
-
-@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM], ids=["old kernel", "sandbox"])
-def test_without_openat2(number: int, implementation: str, folder: int) -> None:
-    path = os.readlink(f"/proc/self/fd/{folder}")
-    run = subprocess.run(
-        [sys.executable, "-c", OLD_KERNEL, str(number), path], capture_output=True, text=True, check=False
-    )
-    assert (run.returncode, run.stderr) == (0, "")
 
 
 # -- place ----------------------------------------------------------------------------------------
@@ -242,29 +204,6 @@ def test_of_one_owner_so_many_names_are_looked_at(tmp_path: Path, monkeypatch: p
     assert len(candidates(str(tmp_path))) == 30
     monkeypatch.setattr(discovery, "_MAX_FILES", 1000)
     assert len(candidates(str(tmp_path))) == 40
-
-
-def test_a_file_whose_pid_nobody_has_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vmscope import reader
-
-    opened: list[int] = []
-    real = attachment.open_candidate
-
-    def watched(candidate: reader.Candidate) -> reader.Attachment:
-        opened.append(candidate.pid)
-        return real(candidate)
-
-    monkeypatch.setattr(reader, "open_candidate", watched)
-    gone = os.posix_spawn("/bin/true", ["true"], {})
-    os.waitpid(gone, 0)
-    publish(tmp_path, gone, cpython(os.getpid()))
-    publish(tmp_path, os.getpid(), cpython(os.getpid()))
-    for vm in reader.vms(tmp=str(tmp_path)):
-        vm.close()
-    assert opened == [os.getpid()]
-    for vm in reader.vms(tmp=str(tmp_path), stale=True):
-        vm.close()
-    assert sorted(opened[1:]) == sorted([os.getpid(), gone])
 
 
 def test_vms_that_are_starting_are_waited_for_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,14 @@ SUITES = """
     tests/oracle/test_rules.py
     tests/oracle/test_views.py
     tests/oracle/test_vmid.py
+    tests/integration/modules/native/test_class_histogram.py
+    tests/integration/modules/native/test_delayed_call.py
+    tests/integration/modules/test_identity.py
+    tests/integration/modules/test_jstat_views.py
+    tests/integration/modules/test_reader_mapping.py
+    tests/integration/modules/test_wire_text.py
+    tests/integration/modules/tool/test_environment.py
+    tests/integration/modules/tool/test_locks.py
     tests/unit/test_agents_options.py
     tests/unit/test_cli_table.py
     tests/unit/test_exact_updates.py
@@ -41,7 +49,6 @@ SUITES = """
     tests/unit/tool/test_environment.py
     tests/unit/tool/test_extensions.py
     tests/unit/tool/test_host.py
-    tests/unit/tool/test_locks.py
     tests/unit/tool/test_methods.py
     tests/unit/tool/test_raw_monitors.py
     tests/unit/tool/test_stacks.py
@@ -64,13 +71,13 @@ SKIPPED = {
     "tests/unit/test_exact_updates.py::test_a_signal_handler": _SIGNALS,
     "tests/unit/test_flags.py::test_an_argument_file_that_cannot_be_read": "Windows' errors have other words",
     "tests/unit/test_flags.py::test_the_help_and_the_page": "the page shows paths of Linux",
-    "tests/unit/test_identity.py::test_a_script": "a path there has backslashes",
-    "tests/unit/test_identity.py::test_start_ticks": "Windows has no /proc",
+    "tests/integration/modules/test_identity.py::test_a_script": "a path there has backslashes",
+    "tests/integration/modules/test_identity.py::test_start_ticks": "Windows has no /proc",
     "tests/unit/test_identity.py::test_without_proc": "Windows has no /proc",
     "tests/unit/test_instruments.py::test_a_module_that_fails_or_is_not_there": _FINDERS,
     "tests/unit/test_instruments.py::test_an_action_comes_after": _FINDERS,
     "tests/unit/test_instruments.py::test_looking_for_a_spec": _FINDERS,
-    "tests/unit/test_jstat_views.py::test_a_sample_imports_nothing_heavy": _STARTS,
+    "tests/integration/modules/test_jstat_views.py::test_a_sample_imports_nothing_heavy": _STARTS,
     "tests/unit/native/test_locks.py::test_after_a_fork": _FORKS,
     "tests/unit/native/test_mirror.py::test_a_file_cut_short": _MAPPED,
     "tests/unit/native/test_mirror.py::test_a_file_put_in_its_place": _MAPPED,
@@ -83,7 +90,7 @@ SKIPPED = {
     "tests/unit/native/test_mirror.py::test_the_thread_writes_what_changed": _MAPPED,
     "tests/unit/native/test_mirror.py::test_what_cannot_be_mapped": _MAPPED,
     "tests/unit/test_reader_mapping.py::test_a_later_write_is_seen": "there nobody writes to a file that is mapped",
-    "tests/unit/test_reader_mapping.py::test_the_guard_works_in_a_forked_child": _FORKS,
+    "tests/integration/modules/test_reader_mapping.py::test_the_guard_works_in_a_forked_child": _FORKS,
     "tests/unit/test_reader_mapping.py::test_truncation_with_sigbus_blocked": _SIGNALS,
     "tests/unit/test_reader_mapping.py::test_what_cannot_be_mapped": "Windows opens no directory",
     "tests/unit/test_region.py::test_a_signal_handler": _SIGNALS,
@@ -97,9 +104,9 @@ SKIPPED = {
         "Windows tells no thread another's CPU time"
     ),
     "tests/unit/tool/test_capabilities.py::test_what_is_found_here": "the page has Linux's mechanisms",
-    "tests/unit/tool/test_environment.py::test_a_child_can_use": _FORKS,
-    "tests/unit/tool/test_environment.py::test_after_a_fork": _FORKS,
-    "tests/unit/test_wire_text.py::test_showing_imports_no_enum": "Windows' own start imports enum",
+    "tests/integration/modules/tool/test_environment.py::test_a_child_can_use": _FORKS,
+    "tests/integration/modules/tool/test_environment.py::test_after_a_fork": _FORKS,
+    "tests/integration/modules/test_wire_text.py::test_showing_imports_no_enum": "Windows' own start imports enum",
 }
 
 

@@ -39,7 +39,7 @@ def test_tuples_that_are_being_filled_are_left_alone(native: Any) -> None:
     made: list[int] = []
 
     def slowly(number: int) -> int:
-        time.sleep(0.0002)
+        time.sleep(0.0002)  # others make objects in between
         return number
 
     def work() -> None:

@@ -139,7 +139,7 @@ def test_a_reset_forgets_all(native: Any) -> None:
 def test_time_as_a_context_manager(native: Any) -> None:
     histogram = native.HistogramSlot([0.0001, 0.02, 30])
     with histogram.time():
-        time.sleep(0.03)
+        time.sleep(0.03)  # the duration that is measured
     assert histogram.cells[1:] == (0, 0, 1, 0)
     assert 0.03 <= histogram.sum < 30
 
@@ -158,7 +158,7 @@ def test_one_timer_may_be_entered_again(native: Any) -> None:
         with timer, timer, timer:
             pass
         assert histogram.cells[1:] == (3, 0, 0)
-        time.sleep(0.03)
+        time.sleep(0.03)  # the duration that is measured
     assert histogram.cells[1:] == (3, 1, 0)
 
 
@@ -169,7 +169,7 @@ def test_one_timer_serves_many_threads(native: Any) -> None:
 
     def quick() -> None:
         entered.wait(30)
-        time.sleep(0.05)
+        time.sleep(0.05)  # the duration that must not be measured
         with timer:
             pass
 
@@ -197,7 +197,7 @@ def test_a_timer_may_be_left_on_another_thread(native: Any) -> None:
     def values() -> Iterator[int]:
         with timer:
             yield 1
-            time.sleep(0.03)
+            time.sleep(0.03)  # the duration that is measured
 
     generator = values()
     next(generator)
@@ -249,7 +249,7 @@ def test_a_coroutine_is_timed_until_it_returns(native: Any) -> None:
 
     @histogram.time()  # type: ignore[untyped-decorator]
     async def answer(seconds: float) -> float:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # the duration that is measured
         return seconds
 
     async def both_at_once() -> None:
@@ -265,7 +265,7 @@ def test_a_generator_is_timed_until_it_ends(native: Any) -> None:
     @histogram.time()  # type: ignore[untyped-decorator]
     def echo() -> Iterator[object]:
         got = yield 1
-        time.sleep(0.03)
+        time.sleep(0.03)  # the duration that is measured
         yield got
 
     generator = echo()

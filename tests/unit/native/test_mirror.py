@@ -207,7 +207,7 @@ def test_stopping_makes_a_last_copy(native: Any, mirror: Any, tmp_path: Path) ->
     assert mirror.stop(5000 * MS)
     assert long_at(path.read_bytes(), FIRST) == 5
     counter.add(5)
-    time.sleep(0.05)
+    time.sleep(0.05)  # a stopped thread would write by now
     assert long_at(path.read_bytes(), FIRST) == 5
 
 
@@ -261,7 +261,7 @@ def test_an_idle_mirror_backs_off(native: Any, mirror: Any) -> None:
     mirror.start(1 * MS)
     time.sleep(1.2)  # 1, 2, 4 ... 512 ms
     before = mirror.visits
-    time.sleep(1.1)
+    time.sleep(1.1)  # how often it comes in that time
     assert mirror.visits - before <= 3
     counter.inc()
     wait_for(lambda: long_at(mirror.image, where) == 1, seconds=5)

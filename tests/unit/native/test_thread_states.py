@@ -42,7 +42,7 @@ class Waiting:
     def loop(self) -> None:
         self.inside.set()
         while not self.over.is_set():
-            time.sleep(0.001)
+            time.sleep(0.001)  # a loop in whose calls it can be stopped
 
     def end(self) -> None:
         self.over.set()
@@ -143,7 +143,7 @@ def test_the_gate_holds_who_has_a_lock(native: Any) -> None:
     assert passed == ["own", "called by own"]
     gate.locks[state[0]] = locks[1]  # it is held again before it has gone on
     locks[0].release()
-    time.sleep(0.02)
+    time.sleep(0.02)  # one that is let through would be there by now
     assert (passed, gate.parked) == (["own", "called by own"], set(state))
     del gate.locks[state[0]]
     locks[1].release()

@@ -6,7 +6,6 @@ import ctypes
 import gc
 import io
 import json
-import subprocess
 import sys
 import threading
 import tracemalloc
@@ -563,33 +562,3 @@ def test_an_allocator_that_takes_ours_out_as_it_goes() -> None:
         assert told.count(Made) == len(kept)
     finally:
         native.stop_tracing()
-
-
-PROGRAM = """
-import os, sys, threading
-from vmscope import tool
-env = tool.vm().get_env()
-env.add_capabilities({tool.Capability.CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS})
-kept = []
-env.set_event_callbacks({tool.Event.VM_OBJECT_ALLOC: lambda env, thread, thing, klass, size: kept.append(klass)})
-env.set_event_notification_mode(True, tool.Event.VM_OBJECT_ALLOC)
-import json, re, asyncio, decimal, email.message
-json.loads(json.dumps({str(i): [i, float(i)] for i in range(300)}))
-async def main():
-    await asyncio.gather(*(asyncio.sleep(0) for _ in range(50)))
-asyncio.run(main())
-pid = os.fork()
-if pid == 0:
-    threading.Thread(target=lambda: [object() for _ in range(1000)]).start()
-    sys.exit(0)
-assert os.waitpid(pid, 0)[1] == 0
-print(len(kept) > 5000)
-"""
-
-
-def test_a_whole_program_with_imports_a_fork_and_its_end(tmp_path: Any) -> None:
-    run = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", PROGRAM],
-        capture_output=True, text=True, timeout=100, check=False, cwd=tmp_path,
-    )  # fmt: skip
-    assert (run.returncode, run.stdout) == (0, "True\n"), run.stderr

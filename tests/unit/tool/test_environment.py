@@ -6,7 +6,6 @@ import _thread
 import gc
 import inspect
 import logging
-import subprocess
 import sys
 import threading
 import time
@@ -14,7 +13,6 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import StartPython
 from vmscope.tool.environment import Environment
 from vmscope.tool.functions.entry_checks import function, parameters_of
 from vmscope.tool.host import Host
@@ -249,36 +247,6 @@ def test_threads_that_fight_over_a_solo_capability(vm: Host) -> None:
     assert most == 1
     assert had
     assert vm.rules.potential(0, 0, Phase.LIVE) == mask(20)
-
-
-def test_a_child_can_use_the_environment_though_another_thread_was_within(start_python: StartPython) -> None:
-    child = start_python(
-        """
-        import os, threading
-        from vmscope import tool
-        vm = tool.vm()
-        env = vm.get_env()
-        within, go = threading.Event(), threading.Event()
-        def hold():
-            with vm.lock:
-                within.set()
-                go.wait()
-        holder = threading.Thread(target=hold, daemon=True)
-        holder.start()
-        within.wait()
-        pid = os.fork()
-        if not pid:
-            env.add_capabilities({tool.Capability.CAN_TAG_OBJECTS})
-            env.dispose_environment()
-            os._exit(9)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
-        go.set()
-        holder.join()
-        """,
-        options=["-W", "ignore"],
-        ready=False,
-    )
-    assert child.readline() == "9"
 
 
 # -- how functions are entered --------------------------------------------------------------------
@@ -549,29 +517,3 @@ def test_a_thread_is_one_object_that_outlives_its_thread() -> None:
     assert [thread.alive for thread in seen] == [False] * 3
     assert len({thread.id for thread in seen}) == 3
     assert threads.current().alive
-
-
-def test_after_a_fork_only_the_thread_that_forked_lives() -> None:
-    code = """
-import os, threading, time
-from vmscope.tool.model import threads
-seen, go = [], threading.Event()
-def run():
-    seen.append(threads.current())
-    go.wait()
-other = threading.Thread(target=run, daemon=True)
-other.start()
-while not seen: time.sleep(0.001)
-own = threads.current()
-pid = os.fork()
-if not pid:
-    os._exit(0 if own.alive and threads.current() is own and not seen[0].alive and own.native_id == os.getpid() else 7)
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-assert seen[0].alive
-go.set()
-other.join()
-"""
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert run.returncode == 0, run.stderr

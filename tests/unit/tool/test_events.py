@@ -890,7 +890,7 @@ def generates() -> Iterator[int]:
 
 async def generates_later() -> AsyncIterator[int]:
     yield 1
-    await asyncio.sleep(0.001)
+    await asyncio.sleep(0.001)  # a coroutine that gives way
     yield 2
 
 
@@ -902,7 +902,7 @@ def test_no_exception_of_loops_and_awaits_is_sent_that_nobody_raised(vm: Host) -
         yield from Ends(iter([1, 2]))
 
     async def awaits() -> int:
-        await asyncio.gather(asyncio.sleep(0.001), asyncio.sleep(0))
+        await asyncio.gather(asyncio.sleep(0.001), asyncio.sleep(0))  # a coroutine that gives way
         return await inner()
 
     async def inner() -> int:

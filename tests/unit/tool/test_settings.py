@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support import JDK, PATIENCE
 from vmscope import flags
 from vmscope.tool import processors
 from vmscope.tool.environment import Environment
@@ -20,8 +18,6 @@ from vmscope.tool.spec.capabilities import Capability, CapabilityRules
 from vmscope.tool.spec.codes import Phase
 from vmscope.tool.spec.errors import IllegalArgument, MustPossessCapability, NotAvailable, NullPointer, WrongPhase
 from vmscope.tool.verbose import VerboseFlag
-
-CPU_GROUP = Path("/sys/fs/cgroup/cpu")
 
 
 @pytest.fixture
@@ -32,16 +28,6 @@ def env() -> Iterator[Environment]:
     yield vm.get_env()
     flags.in_force.properties.clear()
     flags.in_force.properties.update(before)
-
-
-def python(code: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
-    begin = """
-import vmscope
-from vmscope.tool import vm
-env = vm().get_env()
-"""
-    command = [sys.executable, "-c", begin + code]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def test_properties_say_what_python_and_the_system_are(env: Environment) -> None:
@@ -78,46 +64,6 @@ def test_agents_set_properties_in_onload(env: Environment) -> None:
     env.host.enter(Phase.LIVE)
     with pytest.raises(WrongPhase):
         env.set_system_property("shop.mode", "live")
-
-
-def test_properties_of_the_command_line() -> None:
-    run = python("vmscope.start('-Dshop.mode=a=b', '-XX:-UsePerfData'); print(env.get_system_property('shop.mode'))")
-    assert (run.stdout, run.stderr) == ("a=b\n", "")
-
-
-def test_verbose_flags_tell_of_collections_imports_and_extension_modules() -> None:
-    run = python("""
-import _imp, gc, sys
-from vmscope.tool.verbose import VerboseFlag
-# one that is not linked into the interpreter
-library = next(name for name in ("_elementtree", "_lsprof", "_queue") if not _imp.is_builtin(name))
-print(library)
-def do(name):
-    sys.modules.pop("colorsys", None)
-    sys.modules.pop(library, None)
-    print(name, file=sys.stderr, flush=True)
-    import colorsys
-    __import__(library)
-    gc.collect()
-for flag in (VerboseFlag.GC, VerboseFlag.CLASS, VerboseFlag.JNI):
-    env.set_verbose_flag(flag, True)
-    env.set_verbose_flag(flag, True)
-    do(f"+{flag.name}")
-    env.set_verbose_flag(flag, False)
-    do(f"-{flag.name}")
-""")
-    assert run.returncode == 0, run.stderr
-    said: dict[str, str] = {}
-    for line in run.stderr.splitlines():
-        if line[0] in "+-":
-            said[name := line] = ""
-        else:
-            said[name] += line + "\n"
-    assert [said[f"-{name}"] for name in ("GC", "CLASS", "JNI")] == ["", "", ""]
-    assert "gc: collecting generation 2" in said["+GC"]
-    assert said["+CLASS"].count("# vmscope: import colorsys\n") == 1
-    assert said["+JNI"].startswith(f"# vmscope: load {run.stdout.strip()} from /")
-    assert said["+JNI"].count("\n") == 1
 
 
 def test_verbose_flags_that_there_are_not(env: Environment) -> None:
@@ -165,27 +111,3 @@ def test_the_groups_above_are_looked_at_too(tmp_path: Path, monkeypatch: pytest.
     assert processors.quotas() == [3]
     (inner / "cpu.max").write_text("200000 100000\n")
     assert processors.quotas() == [2, 3]
-
-
-def test_a_limited_process_counts_as_a_jvm_does(tmp_path: Path) -> None:
-    jdk = JDK.find()
-    if jdk is None or not jdk.has("javac") or os.geteuid() or not (CPU_GROUP / "cpu.cfs_quota_us").exists():
-        pytest.skip("needs root, a control group of version 1 for processors, and a whole JDK")
-    group = CPU_GROUP / f"vmscope-test-{os.getpid()}"
-    group.mkdir()
-    try:
-        (group / "cpu.cfs_quota_us").write_text("100000")
-        begin = f"echo $$ > {group}/cgroup.procs; exec "
-        source = tmp_path / "Processors.java"
-        source.write_text(
-            "class Processors { public static void main(String[] a) {"
-            " System.out.println(Runtime.getRuntime().availableProcessors()); } }"
-        )
-        code = "from vmscope.tool import processors; print(processors.available())"
-        counts = [
-            subprocess.run(["sh", "-c", begin + command], capture_output=True, text=True, timeout=60, check=True).stdout
-            for command in (f"{sys.executable} -c '{code}'", f"{jdk.tool('java')} {source}")
-        ]
-        assert counts == ["1\n", "1\n"]
-    finally:
-        group.rmdir()

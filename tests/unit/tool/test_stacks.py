@@ -63,7 +63,7 @@ class Deep:
                 break
             assert time.monotonic() < end
             before = now
-            time.sleep(0.02)
+            time.sleep(0.02)  # a thread that runs goes on
 
     def outer(self) -> None:
         self.result = self.descend(5, 0.5, "text")

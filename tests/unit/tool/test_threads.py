@@ -6,7 +6,6 @@ import _thread
 import gc
 import logging
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -241,7 +240,7 @@ def test_states_of_threads_that_wait(env: Environment, runner: Runner) -> None:
 
     def sleep() -> None:
         while not runner.over.is_set():
-            time.sleep(0.2)
+            time.sleep(0.2)  # it is asleep, with a limit
 
     def spin() -> None:
         while not runner.over.is_set():
@@ -372,16 +371,6 @@ def test_wrong_arguments_for_an_agent_s_thread(env: Environment) -> None:
     assert not thread.started
 
 
-def test_nobody_waits_for_an_agent_s_thread_at_exit() -> None:
-    code = """
-import time
-from vmscope.tool import Thread, vm
-vm().get_env().run_agent_thread(Thread(name="a"), lambda env, argument: time.sleep(600))
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert (run.returncode, run.stderr) == (0, "")
-
-
 # -- stop and interrupt -----------------------------------------------------------------------------
 
 
@@ -428,26 +417,3 @@ def test_stop_wants_an_exception_and_a_live_thread(env: Environment, runner: Run
         env.stop_thread(other, ValueError)
     with pytest.raises(ThreadNotAlive):
         env.interrupt_thread(other)
-
-
-def test_interrupting_the_main_thread_ends_its_sleep() -> None:
-    code = """
-import threading, time
-from vmscope.tool import Capability, vm
-env = vm().get_env()
-env.add_capabilities({Capability.CAN_SIGNAL_THREAD})
-main = env.get_current_thread()
-asleep = threading.Event()
-def interrupt():
-    asleep.wait()
-    time.sleep(0.1)
-    env.interrupt_thread(main)
-threading.Thread(target=interrupt).start()
-try:
-    asleep.set()
-    time.sleep(600)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert (run.stdout, run.stderr, run.returncode) == ("interrupted\n", "", 0)

@@ -122,7 +122,7 @@ def test_without_a_user_the_newest_change_wins(tmp_path: Path, other: int) -> No
     paths = {}
     for user in "abc":
         paths[user] = publish(tmp_path, other, cpython(other), user=user)
-        time.sleep(0.02)
+        time.sleep(0.02)  # times of files differ by a tick of the clock
     assert opened(attach(other, tmp=str(tmp_path))) == str(paths["c"])
     os.utime(paths["a"], (0, 0))  # an old mtime, but a new ctime
     assert opened(attach(other, user="", tmp=str(tmp_path))) == str(paths["a"])
@@ -168,7 +168,7 @@ def test_a_directory_that_is_a_file(tmp_path: Path, other: int) -> None:
 
 def test_a_secure_directory_beside_an_insecure_one(tmp_path: Path, other: int) -> None:
     good = publish(tmp_path, other, cpython(other), user="good")
-    time.sleep(0.02)
+    time.sleep(0.02)  # the same
     publish(tmp_path, other, cpython(other), user="bad").parent.chmod(0o777)
     assert opened(attach(other, tmp=str(tmp_path))) == str(good)
 

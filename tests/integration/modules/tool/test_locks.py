@@ -18,7 +18,7 @@ from vmscope.tool.spec.capabilities import CapabilityRules
 from vmscope.tool.spec.codes import Phase
 from vmscope.tool.spec.errors import InvalidObject, InvalidThread, MustPossessCapability
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 BEGIN = """
 import sys, threading, time
 before = threading.RLock()
@@ -117,7 +117,7 @@ seen = []
 def contended(name):
     def tell(env, thread, thing):
         with agents_own:  # contended too
-            time.sleep(0.01)
+            time.sleep(0.01)  # others come to wait for it
             seen.append((name, thing, env.get_current_contended_monitor(thread)))
     return tell
 env.set_event_callbacks({event: contended(event.name) for event in (
@@ -176,7 +176,7 @@ def other():
     while not over:
         with lock:
             time.sleep(0)
-        time.sleep(0.0001)
+        time.sleep(0.0001)  # else the main thread never has it
 callbacks = {event: lambda env, *what: len(what) for event in (
     Event.MONITOR_CONTENDED_ENTER, Event.MONITOR_CONTENDED_ENTERED, Event.MONITOR_WAIT, Event.MONITOR_WAITED)}
 env.set_event_callbacks(callbacks)

@@ -1,0 +1,200 @@
+"""native.Mapping, the extension's and the twin's: the same results, and no crash when the file shrinks.
+
+What needs processes of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.test_reader_mapping import PAGE, extension
+from vmscope.native.region import mapping as twin
+
+
+@pytest.fixture(params=["c", "python"])
+def mapping_type(request: pytest.FixtureRequest) -> Any:
+    return extension().Mapping if request.param == "c" else twin.Mapping
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> tuple[Path, list[int]]:
+    values = [(index * 0x9E3779B97F4A7C15 + 1) % 2**63 for index in range(4 * PAGE // 8)]
+    path = tmp_path / "words"
+    path.write_bytes(struct.pack(f"={len(values)}q", *values))
+    return path, values
+
+
+@pytest.fixture
+def make(mapping_type: Any) -> Callable[[Path], Any]:
+    def open_mapping(path: Path, size: int | None = None) -> Any:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            return mapping_type(fd, path.stat().st_size if size is None else size)
+        finally:
+            os.close(fd)
+
+    return open_mapping
+
+
+ORDERED = """
+import os, struct, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+far = os.fstat(fd).st_size - 8
+print("ready", flush=True)
+number = 0
+while True:
+    number += 1
+    os.pwrite(fd, struct.pack("=q", number), 0)
+    os.pwrite(fd, struct.pack("=q", number), far)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pwrite"), reason="the writer writes at offsets")
+def test_read_in_order_reads_a_later_range_later(make: Callable[[Path], Any], tmp_path: Path) -> None:
+    """A writer counts at the beginning and then at the end: who reads the end first sees no less at the beginning."""
+    path = tmp_path / "counting"
+    path.write_bytes(bytes(4 * PAGE))
+    mapping = make(path)
+    far = (4 * PAGE - 8, 8)
+    with subprocess.Popen([sys.executable, "-c", ORDERED, str(path)], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            seen = 0
+            while seen < 20_000:
+                before, begin, after = (
+                    int.from_bytes(part, sys.byteorder) for part in mapping.read_in_order(far, (0, 8), far)
+                )
+                assert before <= begin <= after + 1
+                seen = begin
+        finally:
+            child.kill()
+
+
+FOREIGN_FAULT = """
+import faulthandler, mmap, os, sys, threading
+from vmscope.native._native import Mapping
+path, handler = sys.argv[1], sys.argv[2]
+if handler == "faulthandler":
+    faulthandler.enable()
+fd = os.open(path, os.O_RDWR)
+big = Mapping(fd, os.fstat(fd).st_size)
+other = mmap.mmap(fd, mmap.PAGESIZE * 8)
+
+rest = big.size - 8 * mmap.PAGESIZE
+calls = {"read": lambda: big.read(0, rest), "read_in_order": lambda: big.read_in_order((0, rest), (0, rest))}
+read = calls[sys.argv[3]]
+threading.Thread(target=lambda: [read() for _ in iter(int, 1)], daemon=True).start()
+for _ in range(200):
+    try:
+        big.read(big.size - 8, 8)
+    except OSError:
+        pass
+os.ftruncate(fd, mmap.PAGESIZE)
+print("touching", flush=True)
+other[mmap.PAGESIZE * 4]
+print("unreachable", flush=True)
+"""
+
+
+@pytest.mark.parametrize("call", ["read", "read_in_order"])
+@pytest.mark.parametrize("handler", ["default", "faulthandler"])
+def test_a_fault_that_is_not_ours_goes_to_whom_it_belongs(tmp_path: Path, handler: str, call: str) -> None:
+    extension()
+    path = tmp_path / "big"
+    path.write_bytes(bytes(8 << 20))
+    done = subprocess.run(
+        [sys.executable, "-c", FOREIGN_FAULT, str(path), handler, call], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == -signal.SIGBUS, done
+    assert done.stdout == "touching\n"
+    assert ("Fatal Python error: Bus error" in done.stderr) == (handler == "faulthandler")
+
+
+HANDLERS = """
+import os, sys
+from vmscope.native._native import Mapping
+def caught():
+    for line in open("/proc/self/status"):
+        if line.startswith("SigCgt:"):
+            return line.split()[1]
+fd = os.open(sys.argv[1], os.O_RDWR)
+mapping = Mapping(fd, os.fstat(fd).st_size)
+before = caught()
+mapping.read_in_order((0, 8), (4096, 8))
+print(caught() == before)
+os.ftruncate(fd, 4096)
+for ranges in ([(0, 8), (4096, 8)], [(4096, 8), (0, 8)]):
+    try:
+        mapping.read_in_order(*ranges)
+    except OSError:
+        print(caught() == before)
+try:
+    mapping.read_in_order((0, 8), (8192, 8))
+except ValueError:
+    print(caught() == before)
+"""
+
+
+def test_no_handler_is_left_behind(tmp_path: Path) -> None:
+    extension()
+    path = tmp_path / "two"
+    path.write_bytes(bytes(8192))
+    done = subprocess.run([sys.executable, "-c", HANDLERS, str(path)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n" * 4, "")
+
+
+SENT_SIGNAL = """
+import os, signal, sys, threading
+from vmscope.native._native import Mapping
+fd = os.open(sys.argv[1], os.O_RDWR)
+mapping = Mapping(fd, os.fstat(fd).st_size)
+seen = []
+signal.signal(signal.SIGBUS, lambda *_: seen.append(1))
+stop = threading.Event()
+def read():
+    while not stop.is_set():
+        mapping.read_in_order((0, mapping.size), (0, 8), (0, mapping.size))
+thread = threading.Thread(target=read)
+thread.start()
+for wanted in range(1, 21):
+    os.kill(os.getpid(), signal.SIGBUS)
+    while len(seen) < wanted:
+        pass
+stop.set(); thread.join()
+os.ftruncate(fd, 8)
+try:
+    mapping.read(4096 * 2, 8)
+except OSError:
+    print("guarded", len(seen))
+"""
+
+
+def test_a_sent_signal_reaches_the_handler_that_was_there(tmp_path: Path) -> None:
+    extension()
+    path = tmp_path / "big"
+    path.write_bytes(bytes(8 << 20))
+    done = subprocess.run([sys.executable, "-c", SENT_SIGNAL, str(path)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "guarded 20\n", "")
+
+
+def test_the_guard_works_in_a_forked_child(make: Callable[[Path], Any], words: tuple[Path, list[int]]) -> None:
+    mapping = make(words[0])
+    os.truncate(words[0], PAGE)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            mapping.read(PAGE, 8)
+        except OSError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
