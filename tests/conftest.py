@@ -223,7 +223,7 @@ def account_tool(*command: str) -> None:
         run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
         if run.returncode == 0 or "lock" not in run.stderr:
             break
-        time.sleep(0.1)
+        time.sleep(0.1)  # the account files are locked: nothing tells when they are free
     assert run.returncode == 0, f"{' '.join(command)}: status {run.returncode}: {run.stderr.strip()}"
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.support import PATIENCE
+from tests.wait import wait_for
 
 Message = dict[str, Any]
 
@@ -100,10 +100,10 @@ def free_port() -> int:
 
 
 def connected(port: int) -> socket.socket:
-    end = time.monotonic() + PATIENCE
-    while True:
+    def connect() -> socket.socket | None:
         try:
             return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         except OSError:
-            assert time.monotonic() < end, f"nobody listens at {port}"
-            time.sleep(0.05)
+            return None
+
+    return wait_for(connect, f"nobody listens at {port}")

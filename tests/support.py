@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.wait import PATIENCE as PATIENCE
+from tests.wait import wait_for
 
 if sys.platform != "win32":
     import pwd
@@ -33,19 +34,20 @@ def settled():
         clock = region()["sun.os.hrt.ticks"]
         while region()["sun.os.hrt.ticks"] == clock:
             assert time.monotonic() < end, "the mirror does not come"
-            time.sleep(0.005)
+            time.sleep(0.005)  # a program of any folder: it may find no tests.wait
     return region()
 """
 
 
 def settled(values: Callable[[], Mapping[str, int | str]]) -> Mapping[str, int | str]:
     """The values of a region once all that has happened until now is in it: the mirror has come twice."""
-    end = time.monotonic() + PATIENCE
+
+    def ticks() -> int | str:
+        return values()["sun.os.hrt.ticks"]
+
     for _ in range(2):
-        clock = values()["sun.os.hrt.ticks"]
-        while values()["sun.os.hrt.ticks"] == clock:
-            assert time.monotonic() < end, "the mirror does not come"
-            time.sleep(0.005)
+        clock = ticks()
+        wait_for(lambda clock=clock: ticks() != clock, "the mirror does not come")  # type: ignore[misc]
     return values()
 
 
@@ -54,7 +56,7 @@ def rests(values: Callable[[], Mapping[str, int | str]], seconds: float) -> None
     end = time.monotonic() + PATIENCE
     while True:
         before = int(values()["vmscope.sampler.visits"])
-        time.sleep(seconds)
+        time.sleep(seconds)  # how often it comes in that time
         if int(values()["vmscope.sampler.visits"]) - before <= 1:
             return
         assert time.monotonic() < end, "it does not come to rest"

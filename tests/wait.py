@@ -25,6 +25,6 @@ def wait_for(
     while not (found := condition()):
         if time.monotonic() >= end:
             raise AssertionError(f"{what() if callable(what) else what} ({seconds:g} s)")
-        time.sleep(pause)
+        time.sleep(pause)  # between two looks
         pause = min(2 * pause, LONGEST)
     return found

@@ -273,7 +273,7 @@ class Watch:
         """Looks until that is right; what it has seen last."""
         end = time.monotonic() + patience
         while not right(found := self.look(pid)) and time.monotonic() < end:
-            time.sleep(INTERVAL)
+            time.sleep(INTERVAL)  # what is seen last is compared, if it is never right
         return found
 
     def close(self) -> set[tuple[str, str]]:

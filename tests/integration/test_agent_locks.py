@@ -65,7 +65,7 @@ start(other, "other", daemon=True)
 wait_for(lambda: seen(first) and seen(second))
 start(third, "third", daemon=True)
 wait_for(lambda: counters()["locks.deadlocks"])
-time.sleep(0.3)
+time.sleep(0.3)  # a second report of it would come by now
 """
 
 
@@ -193,6 +193,7 @@ KEEPER = """
 lock = threading.Lock()
 waited = []
 
+
 def want():
     if not lock.acquire(blocking=False):
         begun = time.perf_counter_ns()
@@ -200,12 +201,14 @@ def want():
         waited.append(time.perf_counter_ns() - begun)
     lock.release()
 
+
 def keep():
     with lock:
         thread = start(want)
         wait_for(lambda: seen(lock))
-        time.sleep(0.01)
+        time.sleep(0.01)  # the length of the wait that is counted
     thread.join()
+
 
 for _ in range(20):
     keep()
@@ -265,7 +268,7 @@ def test_conditions_queues_and_semaphores_are_known_by_who_makes_them() -> None:
         ):
             thread = start(body)
             wait_for(lambda: env.get_object_monitor_usage(thing()).notify_waiters)
-            time.sleep(0.02)
+            time.sleep(0.02)  # the length of the wait that is counted
             let()
             thread.join()
         thread = start(pass_gate)
@@ -309,7 +312,7 @@ def test_the_report() -> None:
             with lock:
                 thread = start(lock.acquire)
                 wait_for(lambda: seen(lock))
-                time.sleep(0.01)
+                time.sleep(0.01)  # the length of the wait that is counted
             thread.join()
 
         lock = threading.Lock()
@@ -344,7 +347,7 @@ def test_a_join_under_a_lock() -> None:
         other = threading.Thread(target=needs, name="bob", daemon=True)
         start(joins, "ada", daemon=True)
         wait_for(lambda: counters()["locks.deadlocks"])
-        time.sleep(0.3)
+        time.sleep(0.3)  # a second report of it would come by now
         print(counters()["locks.deadlocks"])
         """,
     )
@@ -409,7 +412,7 @@ if not child:
             wait_for(lambda: seen(lock))
         thread.join()
         wait_for(lambda: str(os.getpid()) in (vmscope.status().path or ""))
-        time.sleep(0.3)
+        time.sleep(0.3)  # a report of what is none would come by now
         os._exit(0 if counters()["locks.deadlocks"] == 0 else 3)
     except BaseException:
         os._exit(4)
@@ -439,7 +442,7 @@ def test_greenlets_have_gevent_s_locks() -> None:
             def work(name):
                 with lock:
                     log.append(name)
-                    gevent.sleep(0.02)
+                    gevent.sleep(0.02)  # lets the other greenlet run
                     log.append(name)
             gevent.joinall([gevent.spawn(work, "one"), gevent.spawn(work, "other")], timeout=20)
             assert log == ["one", "one", "other", "other"], log

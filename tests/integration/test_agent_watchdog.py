@@ -64,14 +64,14 @@ def test_a_main_thread_that_works_and_sleeps_is_not_stuck() -> None:
         while time.monotonic() < end:
             sum(range(10))
         for _ in range(70):
-            time.sleep(0.05)
+            time.sleep(0.05)  # 3.5 s, of which no piece is too long
         """,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_main_thread_that_waits_for_events_is_not_stuck() -> None:
-    done = run("stuck=300ms,exit=7", "import asyncio; asyncio.run(asyncio.sleep(2))")
+    done = run("stuck=300ms,exit=7", "import asyncio; asyncio.run(asyncio.sleep(2))")  # longer than the limit
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -152,7 +152,7 @@ def test_a_gil_that_nobody_gets(tmp_path: Path) -> None:
         while "frozen:" not in (open(DUMP).read() if os.path.exists(DUMP) else "") and time.monotonic() < end:
             time.sleep(0.3)  # the agent has seen that the GIL can be had
             keeps_the_gil()
-            time.sleep(1)
+            time.sleep(1)  # time for the agent to write
     """
     done = run(f"frozen=500ms,dump={dump}", code.replace("DUMP", repr(str(dump))))
     assert (done.returncode, done.stderr) == (0, "")
@@ -171,7 +171,7 @@ def test_the_command_runs_unseen_by_the_program(tmp_path: Path) -> None:
         lock.acquire(timeout=2)
         end = time.monotonic() + 20
         while not os.path.exists({str(said)!r}) and time.monotonic() < end:
-            time.sleep(0.05)
+            time.sleep(0.05)  # the program's own wait, which the command comes into
         try:
             print(os.waitpid(-1, os.WNOHANG))
         except ChildProcessError:
@@ -211,13 +211,13 @@ def test_a_program_that_forks_sees_no_thread_of_it() -> None:
                 os._exit(0)
             assert os.waitpid(pid, 0)[1] == 0
             if number % 2:
-                time.sleep(0.001)
+                time.sleep(0.001)  # forks at several distances
         pid = os.fork()
         if not pid:
             child()
         found = 0, 0
         while not found[0]:
-            time.sleep(0.05)
+            time.sleep(0.05)  # the program's own wait, which the command comes into
             found = os.waitpid(pid, os.WNOHANG)
         assert os.waitstatus_to_exitcode(found[1]) == 7
         print("the child has ended", flush=True)
@@ -278,6 +278,7 @@ def test_it_does_not_act_when_the_vm_has_ended(tmp_path: Path, limit: str) -> No
     """Another agent takes its time to unload, which comes after VMDeath."""
     (tmp_path / "slow.py").write_text(
         "import time\ndef agent_on_load(vm, options): pass\n"
+        # slower than a moment
         "def agent_on_unload(vm):\n    end = time.monotonic() + 1\n    while time.monotonic() < end: time.sleep(0.6)\n"
     )
     done = subprocess.run(
@@ -339,13 +340,13 @@ def test_a_program_of_gevent_waits_and_forks_as_ever() -> None:
         from gevent import monkey
         monkey.patch_all()
         import gevent, time
-        time.sleep(2)
+        time.sleep(2)  # longer than the limit
         ours, childs = os.pipe()
         if not os.fork():
             os.write(childs, b"x")
             os._exit(0)
         assert os.read(ours, 1) == b"x"
-        gevent.sleep(0.1)
+        gevent.sleep(0.1)  # the loop of gevent works on
         print("done")
     """
     done = run("stuck=1s,exit=7", code)

@@ -31,7 +31,7 @@ mine = f"/tmp/hsperfdata_{pwd.getpwuid(os.geteuid()).pw_name}/{os.getpid()}"
 def seen(seconds=30):
     end = time.monotonic() + seconds
     while not os.path.exists(mine) and time.monotonic() < end:
-        time.sleep(0.005)
+        time.sleep(0.005)  # in a folder of its own it imports no tests.wait
     return os.path.exists(mine)
 """
 
@@ -182,7 +182,7 @@ import sys, vmscope
 if sys.argv[1] == "after": seen()
 vmscope.start("-XX:PerfDataMemorySize=128k")
 print(vmscope.status().capacity, vmscope.status().path == mine)
-time.sleep(0.1)
+time.sleep(0.1)  # a second start would come by now
 print(vmscope.status().capacity)
 """
     )
@@ -200,7 +200,7 @@ def test_a_program_that_stops_it_stays_invisible(environment: Environment) -> No
 
 def test_vmscope_s_own_commands_are_no_vms_and_run_has_its_options(environment: Environment) -> None:
     with environment.start("-m", "vmscope", "ps", "--watch=0.2") as process:
-        time.sleep(0.5)
+        time.sleep(0.5)  # an autostart would come by now
         assert not is_published(process.pid)
         process.kill()
     code = (
@@ -216,7 +216,7 @@ def test_vmscope_s_own_commands_are_no_vms_and_run_has_its_options(environment: 
 def test_an_end_at_any_moment_leaves_nothing(environment: Environment, before: float) -> None:
     """While the thread waits, imports, publishes, or has done so."""
     for _ in range(4):
-        with environment.start("-c", f"import time; time.sleep({before})") as process:
+        with environment.start("-c", f"import time; time.sleep({before})") as process:  # the moment at which it ends
             assert process.communicate(timeout=10) == (b"", b"")
         assert process.returncode == 0
         assert not is_published(process.pid)
@@ -224,6 +224,7 @@ def test_an_end_at_any_moment_leaves_nothing(environment: Environment, before: f
 
 @pytest.mark.parametrize("before", [0.0, 0.015, 0.02, 0.025, 0.03, 0.04])
 def test_imports_at_the_same_moment(environment: Environment, before: float) -> None:
+    # The moment of the import.
     code = f"import time; time.sleep({before}); import vmscope.counters.kinds, vmscope; vmscope.start()"
     code += "; c = vmscope.counter('shop.sales'); c.inc(); print(c.value, vmscope.status().running, vmscope.vm(0).kind)"
     for _ in range(4):
@@ -235,6 +236,7 @@ def test_imports_at_the_same_moment(environment: Environment, before: float) -> 
 
 def test_threading_knows_the_right_main_thread_and_no_other(environment: Environment) -> None:
     code = SEEN + (
+        # The thread that publishes goes on meanwhile.
         "import sys; seen(); time.sleep(0.05); print('threading' in sys.modules); import threading\n"
         "print(threading.enumerate() == [threading.main_thread()] == [threading.current_thread()])\n"
         "print(len(sys._current_frames()))"
@@ -253,7 +255,7 @@ class Node:
 end = time.monotonic() + 0.2
 while time.monotonic() < end:
     for _ in range(10): Node()
-    time.sleep(0.0001)
+    time.sleep(0.0001)  # time for the thread that publishes
 print(where == {_thread.get_ident()}, gc.get_threshold() == before, gc.isenabled())
 """
     for _ in range(3):
@@ -265,7 +267,7 @@ def test_a_threshold_that_the_program_sets_stays(environment: Environment) -> No
 import gc, sys, time
 for i in range(300):
     gc.set_threshold(500 + i if sys.argv[1] == "new" else 0, 7, 7)
-    time.sleep(0.0005)
+    time.sleep(0.0005)  # time for the thread that publishes
 print(gc.get_threshold())
 """
     assert environment.run("-c", code, "new") == (0, "(799, 7, 7)\n", "")
@@ -308,7 +310,7 @@ while time.monotonic() < end:
             vmscope.stop()
         os._exit(0)
     children.append(pid)
-    time.sleep(0.001)
+    time.sleep(0.001)  # forks at several distances
 print({os.waitpid(pid, 0)[1] for pid in children}, seen())
 """
     )
@@ -341,7 +343,7 @@ def test_sub_interpreters_start_nothing(environment: Environment) -> None:
         + f"""
 import {name} as interpreters
 made = interpreters.create()
-interpreters.run_string(made, "import time, sys; time.sleep(0.1); assert 'vmscope.runtime' not in sys.modules")
+interpreters.run_string(made, "import time, sys; time.sleep(0.1); assert 'vmscope.runtime' not in sys.modules")  # none
 print(seen(), len(os.listdir("/proc/self/task")))
 interpreters.destroy(made)
 """
@@ -369,6 +371,7 @@ print(status, min(took) < 0.5)
 
 # -- whatever goes wrong --------------------------------------------------------------------------
 
+# An autostart comes in that time.
 HOST = "import sys, time; print('out'); print('err', file=sys.stderr); time.sleep(0.15)"
 UNHARMED = (0, "out\n", "err\n")
 
@@ -478,6 +481,7 @@ def test_a_region_that_cannot_be_saved_harms_no_program(environment: Environment
 
 
 def test_logging_that_shows_everything(environment: Environment) -> None:
+    # An autostart comes in that time.
     code = "import logging, time; logging.basicConfig(level=0); time.sleep(0.15); import vmscope; vmscope.stop()"
     for options in ("", "-XX:PerfDataSaveFile=/nowhere/x"):
         assert environment.run("-c", code, env={"VMSCOPE_TOOL_OPTIONS": options}) == (0, "", "")
@@ -541,7 +545,7 @@ def test_an_interrupt_is_the_program_s(environment: Environment) -> None:
     with environment.start("-c", "import time; print('ready', flush=True); time.sleep(30)") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        time.sleep(0.1)
+        time.sleep(0.1)  # an autostart comes in that time
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=10)
         assert errors.endswith(b"KeyboardInterrupt\n")
@@ -582,7 +586,7 @@ native, end = sys.modules.get("vmscope.native"), time.monotonic() + 30
 def ready():  # and the thread that made the region has left Python
     return native is None or (native.is_armed() and len(sys._current_frames()) == 1)
 while not ready() and time.monotonic() < end:
-    time.sleep(0.005)
+    time.sleep(0.005)  # the same
 ctypes.string_at(0)
 """
     without, having = other.both(*options, "-c", SEEN + armed)

@@ -299,7 +299,7 @@ def _stat(pid: int) -> list[bytes]:
 @check("sun.os.hrt.ticks")
 def ticks(subject: Subject) -> None:
     started = time.monotonic() - subject.value("sun.os.hrt.ticks") / 1e9
-    time.sleep(1)
+    time.sleep(1)  # what the clock counts
     subject.until(  # half a second behind at most, where the mirror is let run
         lambda: abs(time.monotonic() - subject.value("sun.os.hrt.ticks") / 1e9 - started) < 0.8
     )
@@ -709,7 +709,7 @@ def gil_contention(subject: Subject) -> None:
     seen = []
     while subject.ask("any(thread.is_alive() for thread in crowd)"):
         seen.append(subject.value("python.gil.contention"))
-        time.sleep(0.05)
+        time.sleep(0.05)  # several samples of the same
     assert 30 < max(seen) <= 100, "four of which three wait: 75"
     wait_for(lambda: not subject.value("python.gil.contention"), "nobody waits when nobody works")
 
@@ -740,7 +740,7 @@ def usage(subject: Subject, name: str) -> None:
     source, drive = {
         "user": (f"int({USAGE}.ru_utime * 1e9)", "burn(0.2)"),
         "system": (f"int({USAGE}.ru_stime * 1e9)", "ask_system()"),
-        "voluntary": (f"{USAGE}.ru_nvcsw", "for _ in range(100): time.sleep(0.001)"),
+        "voluntary": (f"{USAGE}.ru_nvcsw", "for _ in range(100): time.sleep(0.001)"),  # each is a voluntary switch
         "involuntary": (f"{USAGE}.ru_nivcsw", "burn(0.2)"),
         "minor": (f"{USAGE}.ru_minflt", "m = mmap.mmap(-1, 1 << 24); m.write(bytes(1 << 24)); m.close()"),
         "major": (f"{USAGE}.ru_majflt", READ_FROM_DISK),
@@ -785,9 +785,9 @@ REMOVE = "for i in range(40): del sys.modules[f'made_{i}']"
 IMPORTED = """
 import pathlib, tempfile
 folder = pathlib.Path(tempfile.mkdtemp())
-folder.joinpath("inner.py").write_text("import time; time.sleep(0.2)")
-folder.joinpath("outer.py").write_text("import time; time.sleep(0.2); import inner")
-folder.joinpath("broken.py").write_text("import time; time.sleep(0.2); import inner; raise OSError")
+folder.joinpath("inner.py").write_text("import time; time.sleep(0.2)")  # the time that an import takes
+folder.joinpath("outer.py").write_text("import time; time.sleep(0.2); import inner")  # the time that an import takes
+folder.joinpath("broken.py").write_text("import time; time.sleep(0.2); import inner; raise OSError")  # such
 sys.path.insert(0, str(folder))
 began = time.monotonic_ns()
 try: __import__(NAME)
@@ -998,7 +998,8 @@ if pid == 0:
     burn(0.1)
     threading.Thread(target=leave.wait, daemon=True).start()
     burn(0.2)
-    while str(os.getpid()) not in (vmscope.status().path or ""): time.sleep(0.005)
+    from tests.wait import wait_for
+    wait_for(lambda: str(os.getpid()) in (vmscope.status().path or ""))
     v = settled()
     print([v["python.threads.started"], v["python.threads.live"], v["python.threads.peak"],
            0 < v["python.process.cpu.user"] < 350_000_000, v["vmscope.sampler.visits"] > 0], flush=True)

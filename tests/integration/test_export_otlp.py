@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import StartJVM, StartVMScope
+from tests.wait import wait_for as eventually
 
 pytest.importorskip("opentelemetry.proto.metrics.v1", reason="opentelemetry-proto is in the dev group")
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -81,13 +82,6 @@ def push(collector: Collector) -> Iterator[Callable[..., subprocess.Popen[str]]]
     for process in started:
         process.kill()
         process.communicate()
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def by_resource(message: Any) -> list[tuple[dict[str, Any], Metrics]]:

@@ -11,7 +11,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 
 from tests.conftest import StartVMScope
 from tests.support import User
+from tests.wait import wait_for as eventually
 
 COMMAND = [sys.executable, "-m", "vmscope", "export"]
 ROOT = os.geteuid() == 0
@@ -150,13 +150,6 @@ def test_one_connection_serves_many_scrapes(start: Start, start_vmscope: StartVM
     child.ask("vmscope.counter('late.comer').inc()")
     eventually(lambda: b"late_comer_total{" in exporter.get()[1], "a counter that is added later")
     connection.close()
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 def test_vms_come_and_go(start: Start, start_vmscope: StartVMScope) -> None:

@@ -182,9 +182,8 @@ def test_disk_that_fills_later_does_no_harm() -> None:
             full = error.errno == errno.ENOSPC
         counter.add(0x1122334455667788)
         wanted = (0x1122334455667788).to_bytes(8, sys.byteorder)
-        deadline = time.monotonic() + 30
-        while wanted not in open(vmscope.status().path, "rb").read() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        from tests.wait import wait_for
+        wait_for(lambda: wanted in open(vmscope.status().path, "rb").read())
         answer(full=full, seen=wanted in open(vmscope.status().path, "rb").read())
         vmscope.stop()
         answer(tree=tree())

@@ -274,8 +274,8 @@ if fuse == 0:
         os.write(2, b"")
         open("/dev/shm/ready", "w").close()
         signal.pause()
-while not os.path.exists("/dev/shm/ready"):
-    time.sleep(0.01)
+from tests.wait import wait_for
+wait_for(lambda: os.path.exists("/dev/shm/ready"))
 paths = []
 try:
     result = dict(honest=honest, ran=tools(made.pid))

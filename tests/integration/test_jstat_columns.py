@@ -40,7 +40,7 @@ def work():
 def settle():  # the last sample, and the mirror's next visit; the first call imports what it needs
     settled()
     sum(range(3_000_000))
-    time.sleep(1)
+    time.sleep(1)  # the sampler's next visit, at rest
     settled()
 """
 )

@@ -13,10 +13,12 @@ CODE = """
 from vmscope import reader
 from vmscope.errors import NoSuchProcess, StaleRegion
 
+
 def work(number):
     vmscope.start()
     vmscope.counter("test.number").add(number)
     sys.exit(0)  # with atexit, as any program ends
+
 
 alive, started, ended, failed = set(), 0, 0, []
 seen, looks = set(), 0

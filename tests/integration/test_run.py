@@ -243,6 +243,7 @@ def test_a_python_with_options_is_one_process_with_the_vm_s(programs: Path) -> N
 
 
 def test_an_interrupt_is_a_signal_s_death(programs: Path) -> None:
+    # The signal comes at once.
     code = "import os, signal; os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(5)"
     assert python("-c", code, cwd=programs, vmscope=True)[0] == -signal.SIGINT
 

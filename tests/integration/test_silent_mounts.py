@@ -20,6 +20,7 @@ from tests import attackers
 os.chmod("/tmp", 0o1777)
 PATIENCE = 30
 
+
 @contextlib.contextmanager
 def silent(path, kind="directory", uid=ATTACKER):
     # A user's mount, as fusermount makes it: on what is that user's
@@ -31,6 +32,7 @@ def silent(path, kind="directory", uid=ATTACKER):
     with silent_file_system(path, uid):
         yield
     os.rmdir(path) if kind == "directory" else os.unlink(path)
+
 
 def python(code, name="", native=facts.get("native", "1")):
     # Runs a VM. `name`: a path, with its pid, at which a silent file system is mounted before it begins. What it has
@@ -52,9 +54,11 @@ def python(code, name="", native=facts.get("native", "1")):
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return [os.read(output, 1 << 16).decode(), status]
 
+
 def sleeper(uid):
     # A process without a VM
     return process_of(uid, lambda: None)
+
 
 def client(*arguments):
     try:
@@ -62,6 +66,7 @@ def client(*arguments):
     except subprocess.TimeoutExpired:
         return ["it hangs", "", ""]
     return [ran.status, ran.output, ran.error]
+
 
 SAY = "import os, time, vmscope; vmscope.start(); status = vmscope.status(); "
 """
@@ -131,7 +136,7 @@ with contextlib.ExitStack() as stack:
     left = [f"/tmp/.java_pid{{pid - 100 - shift}}" for shift in range(8)]
     result = python(SAY + '''
 while any(map(os.path.exists, %r)):
-    time.sleep(0.01)
+    time.sleep(0.01)  # in a root without the tests
 child = os.fork()
 if child == 0:
     os._exit(7)

@@ -351,7 +351,7 @@ def test_kill_at_any_moment_leaves_a_whole_file_or_none(tmp_path: Path) -> None:
                 while True:
                     file, _ = publish(folder)
                     file.unlink()
-            time.sleep(chance.uniform(0.0005, 0.003))
+            time.sleep(chance.uniform(0.0005, 0.003))  # the moment at which it is killed
             os.kill(child, 9)
             os.waitpid(child, 0)
             path = folder + f"/hsperfdata_{USER}/{{child}}"
@@ -384,7 +384,7 @@ def test_many_start_and_end_at_once(tmp_path: Path) -> None:
                 try:
                     for _ in range(5):
                         file, removed = publish({str(tmp_path)!r})
-                        time.sleep(0.001)
+                        time.sleep(0.001)  # others clean up in between
                         found = os.stat(file.path)
                         assert (found.st_dev, found.st_ino) == (file.device, file.inode)
                         file.unlink()

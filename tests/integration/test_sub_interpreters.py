@@ -88,7 +88,7 @@ def test_interpreters_with_a_gil_of_their_own() -> None:
         if turns % 50 == 0:
             vmscope.stop()
             vmscope.start("-XX:PerfDataSamplingInterval=1")
-        time.sleep(0.001)
+        time.sleep(0.001)  # the sampler comes in between
     for thread in threads:
         thread.join()
     os.close(write)

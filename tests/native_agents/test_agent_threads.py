@@ -204,7 +204,7 @@ def test_a_program_ends_while_an_agent_s_threads_call(late: CAgent, kind: str, e
             def __del__(self, sleep=time.sleep):
                 sleep(0.05)  # the interpreter is half gone
         __builtins__.last = Last()
-        time.sleep(0.05)
+        time.sleep(0.05)  # its thread runs
         {end}
     """
     assert late.lines(program, options=kind) == []

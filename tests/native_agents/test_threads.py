@@ -98,10 +98,10 @@ def test_a_thread_that_asks_for_the_gil_at_the_end_stays(tmp_path: Path) -> None
         import sys, time
         class Late:
             def __del__(self, sleep=time.sleep, write=__import__("os").write):
-                sleep(0.3)
+                sleep(0.3)  # the interpreter's end takes its time
                 write(1, b"the end\\n")
         sys.late = Late()  # what sys has goes last
-        time.sleep(0.1)
+        time.sleep(0.1)  # its thread runs
     """
     assert agent.lines(program) == ["asks", "the end"]
 

@@ -34,7 +34,7 @@ class Changed:
         worker = threading.Thread(target=Changed.spin, name="worker")
         worker.start()
         while not Changed.running:
-            time.sleep(0.001)
+            time.sleep(0.001)  # run by its path, it finds no tests.wait
         Changed.ready()
         worker.join()
         if Changed.caught and Changed.answer() == 1:

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.support import PATIENCE
+from tests.wait import wait_for
 
 
 def ask(pid: int, operation: str, *arguments: str) -> tuple[str, str]:
@@ -21,9 +22,7 @@ def ask(pid: int, operation: str, *arguments: str) -> tuple[str, str]:
         asking.touch()
         try:
             os.kill(pid, signal.SIGQUIT)
-            while not path.exists():
-                assert time.monotonic() < deadline, f"pid {pid} opens no socket"
-                time.sleep(0.02)
+            wait_for(path.exists, f"pid {pid} opens no socket")
         finally:
             asking.unlink(missing_ok=True)
     with closing(socket.socket(socket.AF_UNIX)) as client:
@@ -34,7 +33,7 @@ def ask(pid: int, operation: str, *arguments: str) -> tuple[str, str]:
                 break
             except ConnectionRefusedError:  # bound, and not listening yet
                 assert time.monotonic() < deadline, f"pid {pid} does not listen"
-                time.sleep(0.02)
+                time.sleep(0.02)  # a socket tells nobody when it listens
         words = ["1", operation, *arguments, *[""] * (3 - len(arguments))]
         client.sendall(b"".join(word.encode() + b"\0" for word in words))
         answer = b""

@@ -252,6 +252,7 @@ def test_time_of_a_vm_without_ticks(start_jvm: StartJVM) -> None:
 
 def test_a_python_vm(jdk17: JDK, start_vmscope: StartVMScope) -> None:
     """Both read the same of a process of ours."""
+    # The mirror comes in that time.
     child = start_vmscope("-Dx=y", code="import gc; gc.disable(); gc.collect(); import time; time.sleep(0.3)")
     for option in OPTIONS:
         same(jdk17, f"-{option}", str(child.pid))

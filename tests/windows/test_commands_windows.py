@@ -107,7 +107,7 @@ def test_autostart_makes_each_python_of_an_environment_visible(environment: Path
 
     def path() -> str:
         run = subprocess.run(
-            [environment, "-c", "import sys, time; time.sleep(0.5); "
+            [environment, "-c", "import sys, time; time.sleep(0.5); "  # an autostart comes in that time
              "print('vmscope.runtime' in sys.modules and sys.modules['vmscope.runtime'].VM.status().path)"],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=True,
         )  # fmt: skip
@@ -125,6 +125,7 @@ def test_autostart_makes_each_python_of_an_environment_visible(environment: Path
 
 
 def test_an_autostarted_python_is_seen(tmp_path: Path, start_program: StartProgram) -> None:
+    # An autostart comes in that time.
     code = "from vmscope.boot import autostart\nautostart()\nimport time\ntime.sleep(0.5)\n"
     program = start_program(code)
     assert program.ask("vmscope.status().path").endswith(f"\\{program.pid}")
