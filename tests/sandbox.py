@@ -19,42 +19,12 @@ from typing import Any
 import pytest
 
 # What every child starts with. It imports before anything is mounted, as that may hide the package.
-PRELUDE = """
-import errno, fcntl, json, os, stat, subprocess, sys, time
-import vmscope, vmscope.process_status, vmscope.runtime
-from vmscope import native
-from vmscope.errors import VMScopeError
-from vmscope.memory import _directory, _file, _stale
-from tests import sandbox
-
-IMAGE = bytes.fromhex("cafec0c0 01020001") + bytes(24) + (b"region" * 10918)[:65504]
-
-def publish(tmp="/tmp", pid=None):
-    pid = os.getpid() if pid is None else pid
-    with _directory.open_directory(tmp=tmp) as directory:
-        removed = _stale.clean(directory, pid)
-        return _file.create(directory, pid, IMAGE), removed
-
-def refusal(call, *arguments, **keywords):
-    try:
-        call(*arguments, **keywords)
-    except VMScopeError as error:
-        return {"type": type(error).__name__, "message": str(error), "path": error.path, "hint": error.hint}
-    return None
-
-def tree(folder="/tmp"):
-    return sorted(os.path.join(head, name) for head, dirs, names in os.walk(folder) for name in dirs + names)
-
-def answer(**found):
-    sys.stdout.write(json.dumps(found) + chr(10))  # at once, also unbuffered: several processes write
-    sys.stdout.flush()
-"""
-
+PRELUDE = "from tests.programs.sandbox import *\n"
 
 # What a child that becomes another user must have imported before: it may be unable to enter the package's folder.
 PRELOAD = (
     *("json", "subprocess", "vmscope.process_status", "vmscope.runtime"),
-    *("vmscope.memory._file", "vmscope.memory._stale", "tests.sandbox"),
+    *("vmscope.memory._file", "vmscope.memory._stale", "tests.programs.sandbox"),
 )
 
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests import programs
 from tests.security import rows
 from tests.support import PATIENCE
 from tests.wait import wait_for
@@ -47,10 +48,10 @@ def forks(count):
 def live():
     try:
         while vmscope.status().path is None or vmscope.status().attach_path is None:
-            time.sleep(0.01)
+            time.sleep(0.01)  # the process may import nothing else
         say("live")
         while True:
-            time.sleep(0.01)
+            time.sleep(0.01)  # the process may import nothing else
     except KeyboardInterrupt:
         sys.exit()
 
@@ -82,24 +83,7 @@ START = "import vmscope\nvmscope.start()"
 WATCHED = f"say('before')\nsys.stdin.readline()\n{START}\nadd_command()"
 AUTOSTARTED = "from vmscope import boot\nboot.autostart()"
 
-STRANGE = """
-import ctypes, mmap, os, signal, socket, sys, threading
-signal.signal(signal.SIGUSR1, print)
-kept = [socket.socket(socket.AF_UNIX), socket.socket(), mmap.mmap(-1, 4096, prot=7), open("/etc/passwd")]
-kept[0].bind("\\0strange")
-kept[1].bind(("0.0.0.0", 4711))
-kept[1].listen()
-os.set_inheritable(kept[3].fileno(), True)
-open("made", "w").close()
-kept.append(os.open("made", os.O_RDWR))
-os.truncate("made", 4096)
-kept.append(mmap.mmap(kept[-1], 4096))
-os.rename("made", "renamed")
-os.mkdir("folder")
-os.rmdir("folder")
-threading.Thread(target=sys.stdin.read, name=open("/proc/self/comm").read().rstrip()).start()  # 3.14 tells the kernel
-print("ready", flush=True)
-"""
+STRANGE = programs.source("watched/strange")
 
 
 def program(start: str) -> str:

@@ -9,32 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.support import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="breakpoints need CPython 3.12")
 
-SHOP = """
-def total(prices):
-    return sum(each(price) for price in prices)
-
-def each(price):
-    if price < 0:
-        raise ValueError(price)
-    return price
-
-def steps(number):
-    for step in range(number):
-        yield step
-
-def aside():
-    return 1
-
-class Cart:
-    def count(self):
-        def inner():
-            return 1
-        return inner() + inner()
-"""
+SHOP = programs.source("agent_trace/shop")
 
 READ = """
 import vmscope
@@ -126,7 +106,7 @@ def test_recursion_threads_and_coroutines(folder: Path) -> None:
             return number and down(number - 1)
 
         async def sleeps():
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.001)  # a coroutine that gives way
 
         async def main():
             await asyncio.gather(*(sleeps() for _ in range(10)))
@@ -145,7 +125,7 @@ def test_the_report(folder: Path) -> None:
     code = """
         import time
         def slow():
-            time.sleep(0.05)
+            time.sleep(0.05)  # the duration that is measured
         def quick():
             pass
         for _ in range(3):

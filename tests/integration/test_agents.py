@@ -12,47 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.environment import Environment
 from tests.support import PATIENCE, Child
 from vmscope import native, vm
 
-AGENT = """
-import os, sys
-from vmscope import tool
-
-EVENTS = [tool.Event.VM_START, tool.Event.VM_INIT, tool.Event.VM_DEATH]
-
-def say(*words):
-    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
-
-def listen(vm, options):
-    env = vm.get_env(tool.Version.V1_2)
-    name = options or "none"
-    env.set_event_callbacks({event: lambda env, *rest, event=event: say(name, event.name) for event in EVENTS})
-    for event in EVENTS:
-        env.set_event_notification_mode(True, event)
-
-def agent_on_load(vm, options):
-    say("load", repr(options), vm.phase.name)
-    listen(vm, options)
-    if options == "three":
-        return 3
-    if options == "raise":
-        raise ValueError("not\\nthat")
-    if options == "exit":
-        sys.exit(0)
-
-def agent_on_attach(vm, options):
-    say("attach", repr(options), vm.phase.name)
-    listen(vm, options)
-    if options == "three":
-        return 3
-    if options == "raise":
-        raise ValueError("not that")
-
-def agent_on_unload(vm):
-    say("unload", vm.phase.name)
-"""
+AGENT = programs.source("agents/agent")
 
 # Linked as L: only the names that end in _L count.
 LINKED = """
@@ -167,7 +132,7 @@ import signal, time
 from vmscope import runtime
 runtime.VM.exit = lambda: 1 / 0
 signal.raise_signal(15)
-time.sleep(1)
+time.sleep(1)  # it would end by now
 print("goes on")
 """
     status, lines, _ = vmscope(folder, "-pyagent:loud", "-c", program)
@@ -221,7 +186,7 @@ lock(mutex), lock(mutex)
             assert path, "it has ended"
         for number in (signal.SIGTERM, signal.SIGHUP):  # at the same time, as some managers send them
             os.kill(child.pid, number)
-        time.sleep(1.1)
+        time.sleep(1.1)  # it would end by now
         assert child.process.poll() is None, "an agent may want to hear of the end"
         os.kill(child.pid, signal.SIGTERM)
         assert child.process.wait(PATIENCE) == -signal.SIGTERM
@@ -292,8 +257,8 @@ print([number for number, old, new in zip(signal.valid_signals(), before, after)
     ("option", "said"),
     [
         ("-pyagent:loud=three", "agent loud: agent_on_load returned 3"),
-        ("-pyagent:loud=raise", "agent loud: agent_on_load raised ValueError: not that (FOLDER/loud.py, line 23)"),
-        ("-pyagent:loud=exit", "agent loud: agent_on_load raised SystemExit: 0 (FOLDER/loud.py, line 25)"),
+        ("-pyagent:loud=raise", "agent loud: agent_on_load raised ValueError: not that (FOLDER/loud.py, line 27)"),
+        ("-pyagent:loud=exit", "agent loud: agent_on_load raised SystemExit: 0 (FOLDER/loud.py, line 29)"),
         ("-pyagent:missing", "agent missing: no module is called missing"),
         ("-pyagent:loud.missing", "agent loud.missing: no module is called loud.missing"),
         ("-pyagent:plain", "agent plain: it has no agent_on_load"),
@@ -355,17 +320,7 @@ def agent_on_load(vm, options):
     env.set_event_notification_mode(True, tool.Event.DATA_DUMP_REQUEST)
 agent_on_attach = agent_on_load
 """
-TWELVE_DUMPS = """
-import vmscope
-from vmscope import tool
-for _ in range(12):
-    tool.vm().post(tool.Event.DATA_DUMP_REQUEST)
-vmscope.start()
-print(vmscope.status().agent_errors)
-for name in ("vmscope.agents.errors", "vmscope.agents.disabled"):
-    counter = vmscope.counter(name, units=vmscope.Units.EVENTS)
-    print(counter.value, counter.labels(agent="failing", at="DATA_DUMP_REQUEST").value, flush=True)
-"""
+TWELVE_DUMPS = programs.source("agents/twelve_dumps")
 COUNTED = ["10", "10 10", "1 1"]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartJVM, StartPython, StartVMScope
 from tests.oracle.isolated import isolated
 from tests.oracle.jdk_tools import vmscope
@@ -287,7 +288,7 @@ def test_a_server_that_stops_in_the_middle(hostile: type[Server]) -> None:
 
 
 def test_a_server_that_dies_in_the_middle(hostile: type[Server]) -> None:
-    server = hostile("client.sendall(b'0\\nhalf of'); time.sleep(0.1); os._exit(1)")
+    server = hostile("client.sendall(b'0\\nhalf of'); time.sleep(0.1); os._exit(1)")  # the client has read the half
     run = vmscope("cmd", str(server.pid), "VM.version")
     assert (run.returncode, run.stdout) == (1, "half of")
     assert f"process {server.pid} ended" in run.stderr
@@ -485,20 +486,7 @@ def test_another_user(private_user: User, jdk: JDK, start_jvm: StartJVM, start_v
         assert ask() == expected  # now that all their sockets are there
 
 
-# A VM in a pid and mount namespace with a /tmp of its own, and a client beside it.
-CONTAINER = """import subprocess, sys
-subprocess.run(["mount", "-t", "tmpfs", "none", "/tmp"], check=True)
-made = subprocess.Popen(
-    sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/tmp")
-text = b""
-while not text.endswith(b"password:"):
-    text += made.stdout.read(1)
-print("ready", flush=True)
-for line in sys.stdin:
-    command = [sys.executable, "-m", "vmscope", "cmd", str(made.pid), "VM.version"]
-    run = subprocess.run(command, capture_output=True, text=True)
-    print([run.returncode, run.stdout, run.stderr], flush=True)
-"""
+CONTAINER = programs.source("attach_client/container")
 
 
 @pytest.mark.parametrize("kind", ["java", "python"])

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartPython
 from tests.support import BECOME, PATIENCE, Child, User
 from vmscope import errors
@@ -271,52 +272,7 @@ def test_a_note_that_is_something_else(places: Places, pretend: Pretend, left: s
 
 # -- clients that are ended -----------------------------------------------------------------------
 
-# Each child runs one handshake, and gets the signal after its nth call of a function in C.
-STEPPED = """
-import ctypes, os, signal, sys
-import vmscope.attach.note, vmscope.reader.machine, vmscope.reader.attachment
-from vmscope.attach.client import connect
-from vmscope.errors import VMScopeError
-
-pid, number = int(sys.argv[1]), int(sys.argv[2])
-
-def handshake(step):
-    left = step
-    def count(frame, event, argument):
-        nonlocal left
-        if event == "c_return":
-            left -= 1
-            if not left:
-                sys.setprofile(None)
-                os.kill(os.getpid(), number)
-    sys.setprofile(count)
-    try:
-        connect(pid, timeout=0.01)
-    except VMScopeError:
-        pass
-    sys.setprofile(None)
-    return left > 0
-
-step, last = 0, False
-while not last:
-    step += 1
-    child = os.fork()
-    if not child:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        over = False
-        try:
-            over = handshake(step)
-        except KeyboardInterrupt:
-            pass
-        os._exit(over)
-    _, status = os.waitpid(child, 0)
-    last = os.WIFEXITED(status) and os.WEXITSTATUS(status)
-    for path in (f"/proc/{pid}/cwd/.attach_pid{pid}", f"/tmp/.attach_pid{pid}"):
-        if os.path.lexists(path):
-            print("left after call", step, path)
-            os.unlink(path)
-print("calls", step)
-"""
+STEPPED = programs.source("attach_paths/stepped")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -438,6 +394,7 @@ def test_root_that_cannot_take_them_does_nothing(option: str, places: Places, pr
 
 CHANGES = """
 import os
+
 for change in (
     lambda: os.rename(folder, folder + ".moved"),
     lambda: os.rmdir(folder),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartPython
 from tests.oracle.jdk_tools import vmscope
 from tests.support import BECOME, PATIENCE, Child, User
@@ -22,19 +23,7 @@ from vmscope.attach.target import Target
 
 ROOT = Path(__file__).parents[2]
 
-# Programs whose main thread runs Python code, stands in C until it is sent a line, or ends when it is told.
-BUSY = """
-import sys, threading
-def listen():
-    for line in sys.stdin:
-        print(eval(line), flush=True)
-    done.set()
-done = threading.Event()
-threading.Thread(target=listen).start()
-print("ready", flush=True)
-while not done.wait(0.01):
-    pass
-"""
+BUSY = programs.source("attach_remote/busy")
 BLOCKED = """
 import sys
 print("ready", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests import programs
 from tests.attack import requests
 from tests.conftest import StartVMScope
 from tests.integration.test_listener import path_of
@@ -9,23 +10,7 @@ from tests.support import Child, User, python_command
 from tests.wait import wait_for
 from vmscope import reader
 
-LIMITED = """
-import gc, os, resource, sys, vmscope
-vmscope.start()
-counter = vmscope.counter("test.count")
-hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-resource.setrlimit(resource.RLIMIT_NPROC, (1, hard))
-try:
-    os.fork()
-except BlockingIOError:
-    pass
-print(len(os.listdir("/proc/self/task")), flush=True)
-sys.stdin.readline()
-resource.setrlimit(resource.RLIMIT_NPROC, (hard, hard))
-counter.add(7)
-for line in sys.stdin:
-    gc.collect()
-"""
+LIMITED = programs.source("attack_limits/limited")
 PRELOAD = ("gc", "resource", "vmscope.runtime", "vmscope.process_status")
 
 
@@ -49,7 +34,7 @@ def test_without_a_descriptor_nobody_is_busy(implementation: str, start_vmscope:
     child = start_vmscope(code="import os, resource, sys, time")
     child.ask("resource.setrlimit(resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))")
     before = float(child.ask("time.process_time()"))
-    child.ask("time.sleep(1)")
+    child.ask("time.sleep(1)")  # what it uses in a second
     assert float(child.ask("time.process_time()")) - before < 0.05
     child.ask("resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))")
     assert requests.ask(str(path_of(child.pid))).startswith(b"0\nCPython")

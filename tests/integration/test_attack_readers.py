@@ -10,39 +10,11 @@ from itertools import count
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 from tests.attack.stepper import Stepper
 from tests.support import Child, User, python_command
 
-# In a /tmp of its own: `cover` mounts a device over the region's file, as every user may in a namespace of his own.
-CONTAINER = """
-import ctypes, os, sys
-libc = ctypes.CDLL(None, use_errno=True)
-def call(result):
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return "done"
-def note(name, text):
-    with open(f"/proc/self/{name}", "w") as file:
-        file.write(text)
-ids = os.getuid(), os.getgid()
-call(libc.unshare(0x10020000))  # CLONE_NEWUSER, CLONE_NEWNS
-note("setgroups", "deny")
-note("uid_map", f"0 {ids[0]} 1")
-note("gid_map", f"0 {ids[1]} 1")
-call(libc.mount(b"none", b"/tmp", b"tmpfs", 0, None))
-os.mkdir("/tmp/hsperfdata_shop", 0o755)
-region = b"/tmp/hsperfdata_shop/%d" % os.getpid()
-with open(region, "wb") as file:
-    file.write(bytes(4096))
-def cover(path):
-    return call(libc.mount(path.encode(), region, None, 4096, None))  # MS_BIND
-def uncover():
-    return call(libc.umount2(region, 2))  # MNT_DETACH
-print("ready", flush=True)
-for line in sys.stdin:
-    print(eval(line), flush=True)
-"""
+CONTAINER = programs.source("attack_readers/container")
 READER = """
 import sys
 from vmscope import reader
@@ -111,51 +83,7 @@ def test_no_device_is_opened(private_user: User, terminal: Terminal) -> None:
         assert step > 2
 
 
-# The file is locked by a process that ends, and leaves the lock to another one, its name and pid to root's.
-USED_AGAIN = """
-import fcntl, os, signal
-from vmscope import reader
-def spawn(action):
-    child = os.fork()
-    if child == 0:
-        action()
-        os._exit(0)
-    return child
-def spawn_as(pid):
-    for _ in range(10_000):  # others fork too
-        with open("/proc/sys/kernel/ns_last_pid", "w") as file:
-            file.write(str(pid - 1))
-        child = spawn(signal.pause)
-        if child == pid:
-            return child
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-def lock():
-    os.setresgid(1001, 1001, 1001)
-    os.setresuid(1001, 1001, 1001)
-    name = f"/tmp/hsperfdata_shop/{os.getpid()}"
-    with open(name, "wb") as file:
-        file.write(image)
-        file.flush()
-        fcntl.flock(file, fcntl.LOCK_EX)
-        keeper = spawn(signal.pause)  # the lock is the open file's, and this process keeps it
-        with open("/tmp/keeper", "w") as file:
-            file.write(str(keeper))
-vmscope.runtime.start()
-with open(vmscope.runtime.status().path, "rb") as file:
-    image = file.read()
-vmscope.runtime.stop()
-os.mkdir("/tmp/hsperfdata_shop", 0o755)
-os.chown("/tmp/hsperfdata_shop", 1001, 1001)
-pid = spawn(lock)
-os.waitpid(pid, 0)
-roots = spawn_as(pid)
-holders = [line.split()[4] for line in open("/proc/locks") if "FLOCK" in line]
-path = f"/tmp/hsperfdata_shop/{pid}"
-answer(held=str(pid) in holders, states=[vm.state for vm in reader.vms(stale=True) if vm.path == path])
-os.kill(roots, signal.SIGKILL)
-os.kill(int(open("/tmp/keeper").read()), signal.SIGKILL)
-"""
+USED_AGAIN = programs.source("attack_readers/used_again")
 
 
 def test_a_lock_names_nobody_who_has_a_pid_again() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.attack import requests
 from tests.conftest import StartVMScope
 from tests.integration.test_listener import path_of
@@ -60,25 +61,7 @@ def test_a_client_can_hand_over_no_descriptors(implementation: str, start_vmscop
             attacker.sendmsg([b"1"], rights())
 
 
-SERVER = """
-import _socket, array, os
-path = f"/tmp/.java_pid{os.getpid()}"
-server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-server.bind(path)
-os.chmod(path, 0o600)
-server.listen()
-print("ready", flush=True)
-fd, _ = server._accept()
-os.unlink(path)
-client = _socket.socket(fileno=fd)
-client.recv(100)
-try:
-    client.sendmsg([b"0\\nwith a descriptor\\n"], [(_socket.SOL_SOCKET, 1, array.array("i", [1]))])
-except PermissionError:
-    client.send(b"0\\nrefused\\n")
-client.close()
-input()
-"""
+SERVER = programs.source("attack_requests/server")
 
 
 @pytest.mark.usefixtures("strict")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.environment import Environment, is_published
 from vmscope import native
 
@@ -86,7 +87,7 @@ def test_pip_builds_a_source_in_an_environment_of_its_own(environment: Environme
         """
 import os, time, zipfile
 def build_wheel(folder, config_settings=None, metadata_directory=None):
-    time.sleep(0.1)
+    time.sleep(0.1)  # an autostart comes in that time
     with zipfile.ZipFile(os.path.join(folder, "yard-1.0-py3-none-any.whl"), "w") as archive:
         archive.writestr("yard.py", "")
         archive.writestr("yard-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: yard\\nVersion: 1.0\\n")
@@ -132,7 +133,7 @@ def test_uv(environment: Environment, wheel: Path, tmp_path: Path) -> None:
         ["pip", "install", "--reinstall", str(wheel)],
         ["pip", "freeze"],
         ["pip", "uninstall", "shop"],
-        ["run", "--no-project", "python", "-c", "import time; time.sleep(0.1); print('ran')"],
+        ["run", "--no-project", "python", "-c", "import time; time.sleep(0.1); print('ran')"],  # an autostart comes
     ):
         answers = []
         for state in ("off", "on"):
@@ -169,9 +170,10 @@ import pytest
 def double(x): return 2 * x
 @pytest.mark.parametrize("number", range(6))
 def test_output(number, capfd):
+    # An autostart comes in that time.
     run = subprocess.run([sys.executable, "-c", "import time; time.sleep(0.1); print(1)"], capture_output=True)
     assert (run.stdout, run.stderr) == (b"1\\n", b"")
-    time.sleep(0.05)
+    time.sleep(0.05)  # what it printed would be there by now
     assert capfd.readouterr() == ("", "")
 def test_pool():
     with multiprocessing.get_context("spawn").Pool(2) as pool:
@@ -201,46 +203,7 @@ def test_failure():
     assert having[2] == without[2] == ""
 
 
-PROCESSES = """
-import concurrent.futures, multiprocessing, os, sys, time
-
-def work(number):
-    time.sleep(0.06)
-    return number * number
-
-def is_seen(folder):
-    end = time.monotonic() + 30
-    while not os.path.exists(f"{folder}/{os.getpid()}") and time.monotonic() < end:
-        time.sleep(0.01)
-    return os.getpid(), os.path.exists(f"{folder}/{os.getpid()}")
-
-def talk(pipe):
-    while (word := pipe.recv()) is not None:
-        pipe.send(word.upper())
-
-if __name__ == "__main__":
-    method, folder = sys.argv[1:]
-    context = multiprocessing.get_context(method)
-    with context.Pool(3) as pool:
-        print(pool.map(work, range(9)))
-        if folder:
-            seen = dict(pool.map(is_seen, [folder] * 6, chunksize=1))
-            print(all(seen.values()), file=sys.stderr)
-        pool.close()
-        pool.join()
-    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as executor:
-        print(list(executor.map(work, range(5))))
-    ours, theirs = context.Pipe()
-    process = context.Process(target=talk, args=(theirs,))
-    process.start()
-    for word in ("a", "b", None):
-        ours.send(word)
-        if word: print(ours.recv())
-    process.join()
-    print(process.exitcode)
-    if folder:
-        print([pid for pid in [*seen, process.pid] if os.path.exists(f"{folder}/{pid}")], file=sys.stderr)
-"""
+PROCESSES = programs.source("autostart_hosts/processes")
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -265,7 +228,7 @@ def test_gunicorn(environment: Environment, tmp_path: Path) -> None:
     """The master, which loads the application first, and its workers are VMs; its log is what it always is."""
     (tmp_path / "shop.py").write_text(
         "import os, time\n"
-        "time.sleep(0.1)\n"
+        "time.sleep(0.1)\n"  # an autostart comes in that time
         "def app(environ, respond):\n"
         "    respond('200 OK', [('Content-Type', 'text/plain')])\n"
         "    return [str(os.getpid()).encode()]\n"
@@ -295,8 +258,8 @@ def test_gunicorn(environment: Environment, tmp_path: Path) -> None:
                     with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
                         pids.add(int(answer.read()))
                 except OSError:
-                    time.sleep(0.05)
-            time.sleep(0.2)
+                    time.sleep(0.05)  # the server does not listen yet
+            time.sleep(0.2)  # those that end are gone by now
             seen = {pid: is_published(pid) for pid in sorted(pids)}
             process.send_signal(signal.SIGTERM)
             output, errors = process.communicate(timeout=20)
@@ -315,19 +278,7 @@ def test_gunicorn(environment: Environment, tmp_path: Path) -> None:
     assert left == []
 
 
-DIARY = """
-import os
-
-def agent_on_load(vm, options):
-    say(options, "load")
-
-def agent_on_unload(vm):
-    say(os.environ["DIARY"], "unload")
-
-def say(path, word):
-    with open(path, "a") as diary:
-        diary.write(f"{os.getpid()} {word}\\n")
-"""
+DIARY = programs.source("autostart_hosts/diary")
 
 
 @pytest.fixture

@@ -17,25 +17,14 @@ from pathlib import Path
 import pytest
 
 import vmscope
+from tests import programs
 from tests.diagnostics import refused
 from tests.support import Child
 from vmscope.commands.registry import TABLE
 
 COMMAND = [sys.executable, "-m", "vmscope"]
 
-SHOP = """
-import multiprocessing, sys, time, vmscope
-vmscope.start()
-def work():
-    time.sleep(100)
-if __name__ == "__main__":
-    multiprocessing.freeze_support()
-    worker = multiprocessing.get_context("spawn").Process(target=work, daemon=True)
-    worker.start()
-    print(worker.pid, vmscope.status().implementation, flush=True)
-    sys.stdin.read()
-    worker.kill()
-"""
+SHOP = programs.source("bundled/shop")
 
 # What each command is given, so that it does something.
 ARGUMENTS = {

@@ -7,57 +7,12 @@ from textwrap import dedent
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 from vmscope import native
 
 pytestmark = pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin watches no children")
 
-CODE = """
-import signal, socket
-from contextlib import suppress
-from tests.wait import wait_for
-from vmscope.attach.client import connect
-
-FOLDER = "/tmp/hsperfdata_" + _directory.user_name(os.geteuid())
-
-def files(pid):
-    return [f"{FOLDER}/{pid}", f"/tmp/.java_pid{pid}"]
-
-def left(pid):
-    return [path for path in files(pid) if os.path.lexists(path)]
-
-def fork(work=signal.pause):
-    pid = os.fork()
-    if pid == 0:
-        work()
-        os._exit(0)
-    return pid
-
-def descriptors(kind):
-    tasks = "/proc/self/task"
-    found = []
-    for task in os.listdir(tasks):
-        with suppress(OSError):  # the thread has gone
-            if open(f"{tasks}/{task}/comm").read() == "vmscope listene\\n":
-                for name in os.listdir(f"{tasks}/{task}/fd"):
-                    with suppress(OSError):  # the descriptor has
-                        found.append(os.readlink(f"{tasks}/{task}/fd/{name}"))
-    return found.count(f"anon_inode:[{kind}]")
-
-def watched(count):
-    wait_for(lambda: descriptors("pidfd") == count)
-
-def born(count, work=signal.pause):
-    pids = [fork(work) for _ in range(count)]
-    wait_for(lambda: all(len(left(pid)) == 2 for pid in pids))
-    return pids
-
-def kill(pid):
-    os.kill(pid, signal.SIGKILL)
-
-def reaped(pid):
-    return os.waitpid(pid, 0)[1]
-"""
+CODE = programs.source("children/program")
 
 
 def alone(code: str) -> dict[str, object]:
@@ -201,7 +156,8 @@ def test_who_is_no_child_is_not_watched() -> None:
             "import os, socket, sys, time\\n"
             "if os.fork():\\n"
             "    os._exit(0)\\n"
-            "while os.getppid() == int(sys.argv[2]): time.sleep(0.001)\\n"
+            "from tests.wait import wait_for\\n"
+            "wait_for(lambda: os.getppid() != int(sys.argv[2]))\\n"
             "client = socket.socket(socket.AF_UNIX)\\n"
             "client.connect('/tmp/.java_pid' + sys.argv[1])\\n"
             "client.sendall(b'1\\\\0childstarted' + bytes(4))\\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.debugger import Debugger, free_port
 from tests.environment import Environment
 from tests.support import PATIENCE
@@ -18,66 +19,10 @@ pytestmark = [
     pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the extension is not built"),
 ]
 
-# It writes how many of each event it was sent into a file named after its process.
-AGENT = """
-import os
-from vmscope.tool import Capability, Event
-
-EVENTS = Event.METHOD_ENTRY, Event.METHOD_EXIT, Event.EXCEPTION, Event.EXCEPTION_CATCH
-counts = dict.fromkeys(EVENTS, 0)
-
-def agent_on_load(vm, options):
-    env = vm.get_env(agent="counts")
-    env.add_capabilities({
-        Capability.CAN_GENERATE_METHOD_ENTRY_EVENTS,
-        Capability.CAN_GENERATE_METHOD_EXIT_EVENTS,
-        Capability.CAN_GENERATE_EXCEPTION_EVENTS,
-    })
-    env.set_event_callbacks({event: counter(event) for event in EVENTS})
-    for event in EVENTS:
-        env.set_event_notification_mode(True, event)
-
-def counter(event):
-    def count(env, *arguments):
-        counts[event] += 1
-    return count
-
-def agent_on_unload(vm):
-    with open(f"{os.environ['COUNTS']}/{os.getpid()}", "w") as file:
-        file.write(" ".join(map(str, counts.values())))
-"""
+AGENT = programs.source("coexistence/agent")
 AGENTS = "-pyagent:counts -pyagent:vmscope.agents.exceptions"
 
-CART = """\
-class Cart:
-    def __init__(self):
-        self.items = []
-    def add(self, number):
-        if number % 3 == 0:
-            raise ValueError(number)
-        self.items.append(number)
-        return number
-    def total(self):
-        found = 0
-        for item in self.items:
-            found += item
-        return found
-def numbers(count):
-    try:
-        for number in range(count):
-            yield number
-    finally:
-        done = True
-def fill(cart):
-    for number in numbers(10):
-        try:
-            cart.add(number)
-        except ValueError:
-            pass
-    if cart is None:
-        print("never")
-    return cart
-"""
+CART = programs.source("coexistence/cart")
 ALONE = f"{CART}print(sum(fill(Cart()).total() for _ in range(3)))\n"
 THREADS = f"""{CART}
 import threading
@@ -153,18 +98,7 @@ def test_coverage(environment: Environment, folder: Path, core: str, branch: tup
     assert counted(folder) == 1
 
 
-COME_AND_GO = """
-import sys
-from cart import Cart, fill
-from vmscope import tool
-cart = Cart()
-cart.add(1)
-agents = [tool.load_agent("vmscope.agents.exceptions") for _ in sys.argv[1:]]
-fill(cart)
-for agent in agents:
-    tool.unload_agent(agent)
-print(cart.total(), len(agents))
-"""
+COME_AND_GO = programs.source("coexistence/come_and_go")
 
 
 @pytest.mark.parametrize("core", ["ctrace", "sysmon"])
@@ -182,21 +116,7 @@ def test_agents_that_come_and_go_while_coverage_measures(environment: Environmen
     assert alone["summary"]["missing_lines"] == 1
 
 
-TESTS = """
-import cart, pytest
-
-@pytest.mark.parametrize("number", range(6))
-def test_add(number):
-    made = cart.Cart()
-    if number % 3 == 0:
-        with pytest.raises(ValueError):
-            made.add(number)
-    else:
-        assert made.add(number) == number
-
-def test_total():
-    assert cart.fill(cart.Cart()).total() == 27
-"""
+TESTS = programs.source("coexistence/tests")
 
 
 @pytest.mark.parametrize("core", ["ctrace", "sysmon"])
@@ -289,7 +209,7 @@ def work(number):
         with lock:
             log.append((number, turn))
         try:
-            time.sleep(0.001 * number)
+            time.sleep(0.001 * number)  # turns overlap
             if turn == 1:
                 raise ValueError(number)
         except ValueError as error:
@@ -340,26 +260,7 @@ def test_gevent_that_has_patched_what_vmscope_uses(environment: Environment, fol
 
 # -- what is taken --------------------------------------------------------------------------------
 
-TAKEN = """
-import logging, sys, tracemalloc
-from vmscope import tool
-from vmscope.tool import Capability
-
-logging.basicConfig(format="%(message)s", stream=sys.stdout)
-
-def ask(name):
-    env = tool.vm().get_env(agent=name)
-    capability = Capability[sys.argv[1]]
-    offered = capability in env.get_potential_capabilities()
-    try:
-        env.add_capabilities({capability})
-    except tool.ToolError as error:
-        print(error.code, offered)
-        assert not env.get_capabilities()
-    else:
-        print("held", offered)
-    return env
-"""
+TAKEN = programs.source("coexistence/taken")
 
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="PyRefTracer came with 3.13")

@@ -12,27 +12,12 @@ from pathlib import Path
 import pytest
 import variants
 
+from tests import programs
 from tests.support import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "src" / "vmscope" / "native"
-SMOKE = """
-import sys, vmscope
-from vmscope import native, tool
-assert native.IMPLEMENTATION == "c", native.TWIN_REASON
-counter = vmscope.counter("smoke.events")
-counter.add(7)
-vmscope.start()
-status = vmscope.status()
-assert status.running and status.path and status.attach_path, status
-env = tool.vm().get_env()
-env.add_capabilities(env.get_potential_capabilities())
-with vmscope.vm("self") as vm:
-    assert vm.values()["smoke.events"] == 7
-    assert vm.version.startswith("%d.%d." % sys.version_info[:2])
-print("ready", flush=True)
-sys.stdin.read()
-"""
+SMOKE = programs.source("compilers/smoke")
 
 
 @pytest.mark.parametrize("version", ["3.14", "3.15"])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import vmscope
+from tests import programs
 from tests.conftest import StartPython
 from tests.integration.test_listener import VERSION, ask, path_of
 from tests.support import BECOME, PATIENCE, Child, User, python_command
@@ -178,19 +179,7 @@ def test_privileges_that_come_before_what_needs_no_gil(
         assert asking.readline() == DENIED
 
 
-STEPS = """
-from vmscope.commands import registry
-def walk(out):
-    out.write("begun\\n")
-    out.flush()
-    try:
-        while True:
-            yield
-    finally:
-        ended.append(True)
-ended = []
-registry.register(registry.Command("Test.walk", "Has no end.", walk))
-"""
+STEPS = programs.source("credentials/steps")
 
 
 # Asks for it: what the first step says, then what the next ones do.
@@ -258,24 +247,37 @@ def test_capabilities_of_one_thread_are_for_root_alone(
     child.ask("over.set()")
 
 
-# Of the main thread alone, as the kernel has it for each thread.
 DROP = """
+# Of the main thread alone, as the kernel has it for each thread.
 import os, struct
+
 libc = ctypes.CDLL(None)
+
+
 def drop_capabilities():
     assert libc.capset(struct.pack("Ii", 0x20080522, 0), bytes(24)) == 0
+
+
 def set_inheritable(bits):
     head, data = struct.pack("Ii", 0x20080522, 0), ctypes.create_string_buffer(24)
     assert libc.capget(head, data) == 0
     words = list(struct.unpack("6I", data.raw))
     words[2] = bits
     assert libc.capset(head, struct.pack("6I", *words)) == 0
+
+
 def drop_groups():
     assert libc.syscall({"x86_64": 116, "aarch64": 159}[os.uname().machine], 0, None) == 0  # setgroups
+
+
 def drop_from_the_bounding_set():
     assert prctl(24, 10, 0, 0, 0) == 0  # PR_CAPBSET_DROP
+
+
 def gain_nothing_by_exec():
     assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+
+
 def filter_calls():
     allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(allow)))
@@ -371,6 +373,7 @@ def test_root_in_a_user_namespace_is_not_root(private_user: User, start_python: 
 
 IN_A_NAMESPACE = """
 import os, struct
+
 libc, user, group = ctypes.CDLL(None), os.getuid(), os.getgid()
 assert libc.unshare(0x10000000) == 0  # CLONE_NEWUSER
 open("/proc/self/setgroups", "w").write("deny")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import vmscope
+from tests import programs
 from tests.conftest import StartVMScope
 from tests.support import SETTLED, python_command
 from tests.wait import wait_for
@@ -31,56 +32,7 @@ def run(code: str, *arguments: str, options: tuple[str, ...] = (), timeout: floa
 
 # -- fork -----------------------------------------------------------------------------------------
 
-FORKS = """
-import json, os, signal, sys, threading
-import vmscope
-
-started, forks = sys.argv[1] == "started", int(sys.argv[2])
-counter = vmscope.counter("t.counter")
-gauge = vmscope.gauge("t.gauge")
-histogram = vmscope.histogram("t.histogram", bounds=[1, 2])
-if started:
-    vmscope.start()
-sys.setswitchinterval(1e-5)
-stop, counts = False, []
-
-def work():
-    done = 0
-    while not stop:
-        counter.inc()
-        gauge.add(2)
-        histogram.observe(1.5)
-        counter.labels(number=done % 50).inc()
-        done += 1
-    counts.append(done)
-
-def child():
-    signal.alarm(20)  # a child that hangs ends with this signal
-    zero = (counter.value, gauge.value, histogram.count, counter.labels(number=7).value)
-    for _ in range(10):
-        counter.inc()
-        gauge.inc()
-        histogram.observe(0.5)
-        counter.labels(number=7).inc()
-    vmscope.counter("t.new").labels(a="b").inc()
-    values = (counter.value, gauge.value, histogram.cells, counter.labels(number=7).value)
-    return zero == (0, 0, 0, 0) and values == (10, 10, (5_000_000_000, 10, 0, 0), 10)
-
-threads = [threading.Thread(target=work) for _ in range(3)]
-for thread in threads:
-    thread.start()
-statuses = []
-for _ in range(forks):
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0 if child() else 1)
-    statuses.append(os.waitpid(pid, 0)[1])
-stop = True
-for thread in threads:
-    thread.join()
-print(json.dumps([s for s in statuses if s]))
-print(json.dumps([sum(counts), counter.value, gauge.value // 2, histogram.count]))
-"""
+FORKS = programs.source("exactness/forks")
 
 
 @pytest.mark.parametrize("state", ["started", "unstarted"])
@@ -136,23 +88,7 @@ def test_the_first_update_of_a_child_is_not_slow(implementation: str) -> None:
 
 # -- another process reads ------------------------------------------------------------------------
 
-WRITER = """
-import threading
-gauges = [vmscope.gauge(f"t.gauge.{i}") for i in range(8)]
-histogram = vmscope.histogram("t.histogram", bounds=[1])
-text = vmscope.text("t.text", capacity=40)
-def write():
-    while True:
-        for value in (-1, 0x0101010101010101, 1 << 62):
-            for gauge in gauges:
-                gauge.set(value)
-        histogram.observe(0.5)
-        text.set("a" * 40)
-        text.set("b" * 39)
-for gauge in gauges:
-    gauge.set(-1)
-threading.Thread(target=write, daemon=True).start()
-"""
+WRITER = programs.source("exactness/writer")
 
 
 def test_a_reader_in_another_process_sees_no_false_zero(start_vmscope: StartVMScope, implementation: str) -> None:
@@ -179,18 +115,7 @@ def test_a_reader_in_another_process_sees_no_false_zero(start_vmscope: StartVMSc
     assert after['t.histogram.bucket{le="+Inf"}'] == 0
 
 
-LONG_TEXTS = """
-import threading, time
-text = vmscope.text("t.text", capacity=30_000)
-texts = ["a" * 30_000, "b" * 30_000, "c" * 29_999]
-text.set(texts[0])
-def write():
-    while True:
-        for one in texts:
-            text.set(one)
-            time.sleep(0.0005)  # else the mirror hardly ever meets a whole one
-threading.Thread(target=write, daemon=True).start()
-"""
+LONG_TEXTS = programs.source("exactness/long_texts")
 
 
 @pytest.mark.parametrize("mode", ["-XX:+PerfDataMirror", "-XX:-PerfDataMirror"])
@@ -217,51 +142,7 @@ def test_a_reader_in_another_process_sees_no_torn_text(start_vmscope: StartVMSco
 
 # -- the end --------------------------------------------------------------------------------------
 
-END = """
-import atexit, sys, threading, time
-import vmscope
-
-counter = vmscope.counter("t.counter")
-gauge = vmscope.gauge("t.gauge")
-histogram = vmscope.histogram("t.histogram", bounds=[1])
-text = vmscope.text("t.text")
-child = counter.labels(a="b")
-updates = [
-    counter.inc, gauge.dec, child.inc,
-    lambda: histogram.observe(1),
-    lambda: text.set("x"),
-    lambda: counter.labels(a="b").inc(),
-    lambda: histogram.labels(a="b").observe(2),
-    lambda: histogram.time().__enter__().__exit__(None, None, None),
-]
-
-def update_all(updates=updates):
-    for update in updates:
-        update()
-
-class Dying:
-    def __del__(self, update_all=update_all):
-        update_all()
-
-def work():
-    while True:
-        update_all()
-
-def at_exit():
-    update_all()
-    vmscope.counter("t.at.exit").inc()
-
-update_all()
-if sys.argv[1] == "started":
-    vmscope.start(f"-XX:PerfDataSaveFile={sys.argv[2]}")
-atexit.register(at_exit)
-for _ in range(3):
-    threading.Thread(target=work, daemon=True).start()
-dying = Dying()
-dying.cycle = dying
-sys.last = Dying()  # goes with the sys module, after all others
-time.sleep(0.05)
-"""
+END = programs.source("exactness/end")
 
 
 @pytest.mark.parametrize("state", ["started", "unstarted"])

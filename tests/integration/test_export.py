@@ -8,43 +8,21 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartJVM, StartVMScope
+from tests.wait import wait_for as eventually
 
 COMMAND = [sys.executable, "-m", "vmscope"]
 
-APP = """\
-import vmscope
-
-requests = vmscope.counter("app.requests")
-delay = vmscope.histogram("app.delay", bounds=[0.001, 0.01, 0.1, 1])
-depth = vmscope.gauge("app.depth")
-hottest = vmscope.gauge("app.temperature#max")
-
-
-def app(environ, start_response):
-    requests.labels(path=environ["PATH_INFO"]).inc()
-    delay.observe(0.05)
-    depth.set(3)
-    hottest.set(40)
-    start_response("200 OK", [("Content-Type", "text/plain")])
-    return [b"hello"]
-"""
+APP = programs.source("export/app")
 
 Samples = dict[str, float]
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def export(*arguments: str) -> str:

@@ -14,24 +14,14 @@ from textwrap import dedent
 
 import pytest
 
+from tests import programs
 from tests.support import JDK
 from vmscope import native
 from vmscope.wire.decode import decode
 
 pytestmark = pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="Python code cannot run after a fault")
 
-START = """
-import ctypes, faulthandler, os, signal, sys, threading, time
-import vmscope
-
-def start(*options):
-    vmscope.start("-XX:PerfDataSaveFile=saved-%p", *options)
-    total = vmscope.counter("test.total")
-    total.add(42 - total.value)
-    print(os.getpid(), vmscope.status().path, flush=True)
-
-libc = ctypes.CDLL(None)
-"""
+START = programs.source("fatal/start")
 
 CRASHES = {
     "null": ("ctypes.string_at(0)", signal.SIGSEGV),
@@ -206,7 +196,7 @@ def test_a_crash_while_others_count_and_make_counters(tmp_path: Path) -> None:
             vmscope.text(f"test.{threading.get_ident()}.{i}").set("x" * (i % 60))
     for _ in range(2):
         threading.Thread(target=make, daemon=True).start()
-    time.sleep(0.01)
+    time.sleep(0.01)  # the threads are in the middle
     libc.memset(None, 0, 8)
     """
     Crashed(tmp_path, code).check(-signal.SIGSEGV)
@@ -214,7 +204,9 @@ def test_a_crash_while_others_count_and_make_counters(tmp_path: Path) -> None:
 
 GONE = """
 from vmscope import native
+
 text = vmscope.text("test.gone", capacity=32000)
+
 
 def take_away():
     words = ctypes.c_void_p.from_address(id(text) + native.TextSlot.__basicsize__ - 8).value
@@ -230,7 +222,7 @@ def test_a_fault_while_saving_does_not_stop_the_rest(tmp_path: Path) -> None:
     code = """
     faulthandler.enable()
     start("-XX:PerfDataSamplingInterval=60000")
-    time.sleep(0.3)
+    time.sleep(0.3)  # the sampler's first visit is over
     take_away()
     ctypes.string_at(0)
     """
@@ -254,7 +246,7 @@ def test_a_signal_that_the_main_thread_holds_back(tmp_path: Path, handlers: str)
     code = """
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGFPE])
     os.kill(os.getpid(), signal.SIGFPE)
-    time.sleep(0.2)
+    time.sleep(0.2)  # a blocked signal would have its effect by now
     print(os.path.exists(here), flush=True)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGFPE])
     """
@@ -277,7 +269,7 @@ def test_a_stack_overflow_after_autostart(tmp_path: Path) -> None:
     """Which starts on a thread of its own; the alternate stack is the main thread's all the same."""
     code = """
     thread = threading.Thread(target=start); thread.start(); thread.join()
-    time.sleep(0.1)
+    time.sleep(0.1)  # the thread has armed the handler
     faulthandler._stack_overflow()
     """
     Crashed(tmp_path, code).check(-signal.SIGSEGV)
@@ -507,8 +499,8 @@ def test_a_crash_in_a_forked_child(tmp_path: Path) -> None:
     counter = vmscope.counter("test.total")
     pid = os.fork()
     if pid == 0:
-        while not (vmscope.status().path and os.path.exists(vmscope.status().path)) or not vmscope.status().fatal_path:
-            time.sleep(0.01)
+        while not (os.path.exists(vmscope.status().path or "") and vmscope.status().fatal_path):
+            time.sleep(0.01)  # in a folder of its own it imports no tests.wait
         counter.add(7)
         ctypes.string_at(0)
     print(pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
@@ -552,20 +544,7 @@ def test_a_crash_in_a_child_that_python_does_not_know(tmp_path: Path, handlers: 
 
 # -- beside the guard of mappings -----------------------------------------------------------------
 
-GUARDED = """
-from vmscope import native
-file = open("cut", "w+b")
-file.truncate(1 << 16)
-mapping = native.Mapping(file.fileno(), 1 << 16)
-file.truncate(0)
-
-def read():
-    try:
-        mapping.read(0, 1 << 16)
-    except OSError:
-        return
-    raise AssertionError("a page that is gone was read")
-"""
+GUARDED = programs.source("fatal/guarded")
 
 
 def test_a_guarded_fault_is_no_crash(tmp_path: Path) -> None:

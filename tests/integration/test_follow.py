@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import vmscope
+from tests import programs
 from tests.wait import wait_for
 from vmscope import flags, native
 
@@ -22,24 +23,7 @@ pytestmark = pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the extens
 
 RUN = [sys.executable, "-m", "vmscope", "run", "-Dshop.name=x y", "-XX:PerfDataSamplingInterval=20"]
 
-# Prints the pids of what it has started, waits for a line, and ends what it has started.
-SPAWN = """
-import multiprocessing, os, sys, time
-def work(queue, end):
-    queue.put((os.getpid(), os.getppid()))
-    end.wait()
-if __name__ == "__main__":
-    context = multiprocessing.get_context(sys.argv[1])
-    queue, end = context.Queue(), context.Event()
-    workers = [context.Process(target=work, args=(queue, end)) for i in range(2)]
-    for worker in workers:
-        worker.start()
-    print([queue.get()[0] for worker in workers], flush=True)
-    sys.stdin.readline()
-    end.set()
-    for worker in workers:
-        worker.join()
-"""
+SPAWN = programs.source("follow/spawn")
 SUBPROCESS = """
 import subprocess, sys
 sleepers = [subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1) for i in range(2)]

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 from tests.conftest import StartPython
 from tests.sandbox import answers
 from tests.support import User
@@ -19,41 +19,7 @@ pytestmark = pytest.mark.usefixtures("implementation")
 
 TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
 
-FORK = """
-import random, threading
-from tests.wait import wait_for
-from vmscope.wire.decode import decode
-
-def published():
-    wait_for(lambda: vmscope.status().path is not None)
-    return vmscope.status().path
-
-def region(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    return decode(data).values(data)
-
-def locked(path):
-    with open(path, "rb") as other:
-        try:
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-def fork(work):
-    pid = os.fork()
-    if pid == 0:
-        work()
-        sys.exit(0)
-    return pid
-
-def wait(pid):
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-def path_of(pid):
-    return f"/tmp/hsperfdata_{_directory.user_name(os.geteuid())}/{pid}"
-"""
+FORK = programs.source("fork/fork")
 
 
 def fork(code: str, *, options: tuple[str, ...] = (), cwd: Path | str = ".") -> list[dict[str, object]]:
@@ -134,8 +100,7 @@ def test_a_parent_that_ends_first(ending: str) -> None:
         def child():
             published()
             os.write(write, b"%d\\n" % os.getpid())
-            while os.getppid() != grandparent:
-                time.sleep(0.005)
+            wait_for(lambda: os.getppid() == grandparent)
             counter = vmscope.counter("test.count")
             counter.add(7)
             path = published()
@@ -222,20 +187,14 @@ def test_a_child_of_direct_mode(implementation: str) -> None:
         if pid == 0:
             counter.add(100)
             vmscope.counter("test.child").inc()
-            for _ in range(1000):
-                if vmscope.status().path and values(vmscope.status().path).get("test.count") == 100:
-                    break
-                time.sleep(0.01)
+            wait_for(lambda: vmscope.status().path and values(vmscope.status().path).get("test.count") == 100)
             own = values(vmscope.status().path)
             answer(count=own["test.count"], child=own["test.child"], parents=mapped(path))
             sys.exit()
         os.waitpid(pid, 0)
         counter.inc()
         direct = mapped(path)
-        for _ in range(1000):
-            if values(path)["test.count"] == 6:
-                break
-            time.sleep(0.01)
+        wait_for(lambda: values(path)["test.count"] == 6)
         answer(count=values(path)["test.count"], child="test.child" in values(path), direct=direct)
         vmscope.stop()
         answer(left=os.path.exists(path), mapped=mapped(path))
@@ -364,7 +323,7 @@ def test_a_host_that_turns_warnings_into_errors() -> None:
             wait(fork(lambda: os._exit(0)))
             counter.inc()
             if i % 10 == 0:
-                time.sleep(0.003)
+                time.sleep(0.003)  # the mirror comes in between
         wait_for(lambda: region(vmscope.status().path).get("test.count") == 150)
         def work():
             published()
@@ -397,7 +356,8 @@ def test_a_fork_that_fails(private_user: User, start_python: StartPython) -> Non
     """The parent's region is kept current as before."""
     child = start_python(
         """
-        import resource, time, vmscope
+        import resource, vmscope
+        from tests.wait import wait_for
         vmscope.start("-XX:PerfDataSamplingInterval=5")
         counter = vmscope.counter("test.count")
         limits = resource.getrlimit(resource.RLIMIT_NPROC)
@@ -412,10 +372,8 @@ def test_a_fork_that_fails(private_user: User, start_python: StartPython) -> Non
         os.fork() or os._exit(0)
         os.wait()
         counter.add(5)
-        end = time.monotonic() + 20
         with vmscope.vm(os.getpid()) as vm:
-            while vm.values().get("test.count") != 5 and time.monotonic() < end:
-                time.sleep(0.005)
+            wait_for(lambda: vm.values().get("test.count") == 5)
             print(vm.values()["test.count"], flush=True)
         """,
         user=private_user,
@@ -423,6 +381,7 @@ def test_a_fork_that_fails(private_user: User, start_python: StartPython) -> Non
             "ctypes",
             "functools",
             "resource",
+            "tests.wait",
             "vmscope.runtime",
             "vmscope.reader.machine",
             "vmscope.reader.attachment",
@@ -470,7 +429,7 @@ def test_children_that_end_while_they_publish() -> None:
         pids = []
         for i in range(80):
             def work(delay=random.uniform(0.015, 0.03)):
-                time.sleep(delay)
+                time.sleep(delay)  # it ends as its thread publishes
             pids.append(fork(work))
             if i >= 3:
                 wait(pids[i - 3])
@@ -489,7 +448,7 @@ def test_no_thread_of_ours_shows_in_the_child() -> None:
         vmscope.start()
         def work():
             published()
-            time.sleep(0.05)
+            time.sleep(0.05)  # a thread of threading's would be there by now
             answer(threads=[thread.name for thread in threading.enumerate()])
         wait(fork(work))
         answer(threads=[thread.name for thread in threading.enumerate()])
@@ -531,49 +490,7 @@ def test_a_daemon() -> None:
 
 # -- multiprocessing ------------------------------------------------------------------------------
 
-PROGRAM = """
-import multiprocessing, os, sys, time
-import vmscope
-
-def report(counter="test.jobs"):
-    vmscope.start()  # a process that was forked is started already
-    vmscope.counter(counter).inc()
-    end = time.monotonic() + 20
-    while vmscope.status().path is None and time.monotonic() < end:
-        time.sleep(0.005)
-    return os.getpid(), vmscope.status().path
-
-def work(queue):
-    queue.put(report())
-
-def nested(queue):
-    child = multiprocessing.get_context(sys.argv[1]).Process(target=work, args=[queue])
-    child.start()
-    queue.put(report())
-    child.join()
-
-def main():
-    context = multiprocessing.get_context(sys.argv[1])
-    vmscope.start()
-    queue = context.Queue()
-    seen = []
-    for target, count in ((work, 1), (nested, 2)):
-        process = context.Process(target=target, args=[queue])
-        process.start()
-        seen += [queue.get(timeout=60) for i in range(count)]
-        process.join()
-    with context.Pool(2) as pool:
-        for result in [pool.apply_async(report) for i in range(6)]:
-            seen.append(result.get(timeout=60))
-        pool.close()
-        pool.join()
-    wrong = [(pid, path) for pid, path in seen if path is None or not path.endswith(f"/{pid}")]
-    left = [path for pid, path in seen if path is not None and os.path.exists(path)]
-    print(len(seen), wrong, left, os.path.exists(vmscope.status().path))
-
-if __name__ == "__main__":
-    main()
-"""
+PROGRAM = programs.source("fork/program")
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 from vmscope import native
 
 pytestmark = pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin's thread holds the GIL")
@@ -65,111 +65,7 @@ void count(PyObject *update, long long nanoseconds, long long out[4]) {
 }
 """
 
-# What runs in the namespace: `/tmp` is the file system that is frozen; a subject counts and forks meanwhile.
-FREEZER = r"""
-import atexit, ctypes, select, threading, warnings
-warnings.simplefilter("ignore")  # of forks beside threads
-from vmscope.wire.decode import decode
-
-FREEZE, THAW, LIMIT = 0xC0045877, 0xC0045878, 20.0
-assert os.stat("/tmp").st_dev != os.stat("/").st_dev
-disk = os.open("/tmp", os.O_RDONLY)
-
-def thaw():
-    try:
-        fcntl.ioctl(disk, THAW, 0)
-    except OSError as error:
-        assert error.errno == errno.EINVAL, error  # it is not frozen
-
-alive, mine = os.pipe()
-if os.fork() == 0:
-    os.close(mine)
-    select.select([alive], [], [], LIMIT)  # until the parent has ended, or for too long
-    thaw()
-    os._exit(0)
-os.close(alive)
-
-class Frozen:
-    def __enter__(self):
-        fcntl.ioctl(disk, FREEZE, 0)
-
-    def __exit__(self, *_):
-        thaw()
-
-library = ctypes.PyDLL(LIBRARY)
-library.count.argtypes = [ctypes.py_object, ctypes.c_longlong, ctypes.POINTER(ctypes.c_longlong)]
-
-def sampled():
-    from vmscope.counters.registry import REGISTRY
-    return [REGISTRY.get(name).value for name in ("vmscope.sampler.visits", "python.process.cpu.user")]
-
-def busy(counters, seconds):
-    first = sampled()
-    results = [(ctypes.c_longlong * 4)() for _ in counters]
-    threads = [
-        threading.Thread(target=library.count, args=(counter.inc, int(seconds * 1e9), result))
-        for counter, result in zip(counters, results)
-    ]
-    for thread in threads:
-        thread.start()
-    forks, end = [], time.monotonic() + seconds
-    while time.monotonic() < end - 0.15:
-        time.sleep(0.1)
-        start = time.perf_counter_ns()
-        pid = os.fork()
-        if pid == 0:
-            os._exit(0)
-        forks.append(time.perf_counter_ns() - start)
-        os.waitpid(pid, 0)
-    for thread in threads:
-        thread.join()
-    updates, slept, worst, stalled = zip(*results)
-    values = [counter.value for counter in counters]
-    return dict(updates=sum(updates), slept=sum(slept), worst=max(worst), stalled=max(stalled), forks=forks,
-                values=values, sampled=[first, sampled()])
-
-class Subject:
-    def __init__(self, *options):
-        theirs, own = os.pipe(), os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.close(mine)
-            os.dup2(theirs[0], 0)
-            os.dup2(own[1], 1)
-            os.closerange(3, 100)
-            self.run(options)
-        os.close(theirs[0])
-        os.close(own[1])
-        self.input, self.output = os.fdopen(theirs[1], "w", 1), os.fdopen(own[0])
-        self.path = json.loads(self.output.readline())
-
-    def run(self, options):
-        atexit.register(lambda: print("the end", flush=True))  # after vmscope's
-        vmscope.start(*options)
-        assert vmscope.status().path, vmscope.status()
-        counters = [vmscope.counter(f"test.{i}") for i in range(4)]
-        answer_line(vmscope.status().path)
-        while line := sys.stdin.readline():
-            answer_line(busy(counters, float(line)))
-        sys.exit()
-
-    def phase(self, seconds):
-        self.input.write(f"{seconds}\n")
-        return json.loads(self.output.readline())
-
-    def end(self):
-        self.input.close()
-        assert os.waitpid(self.pid, 0)[1] == 0
-
-    def in_file(self):
-        with open(self.path, "rb") as file:
-            data = file.read()
-        values = decode(data).values(data)
-        return [values[f"test.{i}"] for i in range(4)]
-
-def answer_line(found):
-    print(json.dumps(found), flush=True)
-"""
+FREEZER = programs.source("frozen/freezer")
 
 
 @pytest.fixture(scope="module")
@@ -281,14 +177,14 @@ def test_direct_mode_stalls_for_as_long_as_the_freeze(library: str, mounts: str)
     subject = Subject("-XX:-PerfDataMirror")
     before = subject.phase(1.5)
     subject.input.write("1\\n")
-    time.sleep(0.05)
+    time.sleep(0.05)  # it has begun
     with Frozen():
-        time.sleep(3)
+        time.sleep(3)  # how long the disk is frozen
     thawed = time.monotonic()
     frozen = json.loads(subject.output.readline())
     late = time.monotonic() - thawed
     for _ in range(15):
-        time.sleep(1.1)
+        time.sleep(1.1)  # the mirror may be idle: then it comes twice a second
         after = subject.in_file()
         if after == frozen["values"]:
             break
@@ -338,7 +234,7 @@ def test_exit_during_a_freeze(library: str, mounts: str) -> None:
         took = time.monotonic() - start
         threads, deadline = [], time.monotonic() + 5
         while sorted(threads) != ["D", "Z"] and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.05)  # /proc has no event for a thread's state
             threads = [
                 open(f"/proc/{subject.pid}/task/{thread}/stat").read().rpartition(")")[2].split()[0]
                 for thread in os.listdir(f"/proc/{subject.pid}/task")

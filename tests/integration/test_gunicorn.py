@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.support import JDK
 from tests.wait import wait_for
 from vmscope import reader
@@ -20,17 +21,7 @@ from vmscope.errors import VMScopeError
 
 pytest.importorskip("gunicorn", reason="gunicorn is in the dev group")
 
-APP = """\
-import vmscope
-
-requests = vmscope.counter("app.requests")
-
-
-def app(environ, start_response):
-    requests.inc()
-    start_response("200 OK", [("Content-Type", "text/plain")])
-    return [b"hello"]
-"""
+APP = programs.source("gunicorn/app")
 
 
 def children(pid: int) -> list[int]:

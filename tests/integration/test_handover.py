@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 from tests.attack.stepper import Stepper
 from tests.conftest import StartPython, StartVMScope
 from tests.integration.test_listener import C_ONLY, PRELOAD, VERSION, ask, path_of
@@ -20,18 +20,7 @@ from tests.wait import wait_for
 
 PLACES = 64
 LOOP = "print('ready', flush=True)\nfor line in sys.stdin:\n    print(eval(line), flush=True)\n"
-FORK = """
-import os, sys, time, warnings
-def forks(count):
-    for _ in range(count):
-        pid = os.fork()
-        if pid == 0:
-            os._exit(0)
-        assert os.waitpid(pid, 0)[1] == 0
-    return count
-def attachable():
-    return vmscope.status().attach_path is not None
-"""
+FORK = programs.source("handover/fork")
 
 
 def connect(pid: int) -> socket.socket:

@@ -11,30 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 from tests.conftest import StartPython
 from tests.support import User
 
 TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
 DIRECTORY = TMP + "mkdir -m 755 /tmp/hsperfdata_root\n"
 
-START = """
-def tree(tree=tree):
-    own = f"/tmp/.java_pid{os.getpid()}"  # the attach socket, which is beside the folder
-    return [path for path in tree() if path != own]
-
-before = {path: os.lstat(path)[:7] for path in tree()}
-vmscope.start()
-status = vmscope.status()
-counter = vmscope.counter("test.hostile")
-counter.add(3)
-counter.inc()
-after = {path: os.lstat(path)[:7] for path in tree()}
-answer(path=status.path, reason=status.reason, running=status.running, count=counter.value,
-       untouched=before == after, tree=sorted(after))
-vmscope.stop()
-assert {path: os.lstat(path)[:7] for path in tree()} == before
-"""
+START = programs.source("hostile_directory/start")
 
 
 def start(mounts: str, before: str = "") -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartVMScope
 from tests.support import JDK, SETTLED
 from vmscope import native
@@ -25,21 +26,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = [row[0] for row in INSTRUMENTS]
 needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 
-# `values("python.x")` is what the counters whose names begin so are at.
-PRELUDE = """
-import gc, json, os, sys, threading, time
-import vmscope
-from vmscope.counters import REGISTRY
-
-def values(prefix):
-    own = {counter.name: counter for counter in REGISTRY if not isinstance(counter, vmscope.Histogram)}
-    return {name.removeprefix(prefix): own[name].value for name in own if name.startswith(prefix)}
-
-def answer(**found):
-    print(json.dumps(found), flush=True)
-
-vmscope.start()
-"""
+PRELUDE = programs.source("instruments/prelude")
 
 
 def run(code: str, *options: str, status: int = 0, stderr: str = "") -> list[dict[str, Any]]:
@@ -226,12 +213,12 @@ def test_a_loop_that_runs_through_a_stop_and_a_start() -> None:
         import asyncio
         async def main():
             loop = asyncio.get_running_loop()
-            await asyncio.sleep(0.25)
+            await asyncio.sleep(0.25)  # several periods of the timer
             vmscope.stop()
-            await asyncio.sleep(0.25)
+            await asyncio.sleep(0.25)  # a timer would come by now
             answer(timers=len(loop._scheduled), loops=values("python.asyncio.")["loops"])
             vmscope.start()
-            await asyncio.sleep(0.25)
+            await asyncio.sleep(0.25)  # several periods of the timer
             answer(timers=len(loop._scheduled), loops=values("python.asyncio.")["loops"])
         asyncio.run(main())
         answer(loops=values("python.asyncio.")["loops"])
@@ -336,12 +323,12 @@ def test_an_autostarted_program_whose_environment_names_them(monkeypatch: pytest
         vmscope.boot.autostart()
         import vmscope
         end = time.monotonic() + 20
-        while not vmscope.status().path and time.monotonic() < end: time.sleep(0.01)
+        while not vmscope.status().path and time.monotonic() < end: time.sleep(0.01)  # tests.wait is an import too
         print("threading" in sys.modules, flush=True)
         import asyncio, warnings
         warnings.simplefilter("always"); warnings.showwarning = lambda *_: None
         warnings.warn("x")
-        asyncio.run(asyncio.sleep(0.15))
+        asyncio.run(asyncio.sleep(0.15))  # a period of the timer
         from vmscope.counters import REGISTRY
         print(REGISTRY.get("python.warnings.shown").value, REGISTRY.get("python.asyncio.tasks.created").value > 0)
     """
@@ -370,10 +357,10 @@ def test_a_loops_tasks_and_lag() -> None:
             asyncio.get_running_loop().slow_callback_duration = 60
             before = values("python.asyncio.")["tasks.created"]
             tasks = [asyncio.create_task(asyncio.sleep(60)) for _ in range(9)]
-            await asyncio.sleep(0.35)
+            await asyncio.sleep(0.35)  # several periods of the timer
             calm = values("python.asyncio.")
-            time.sleep(0.4)
-            await asyncio.sleep(0.15)
+            time.sleep(0.4)  # holds up the loop
+            await asyncio.sleep(0.15)  # a period of the timer
             late = values("python.asyncio.")
             answer(created=calm["tasks.created"] - before, tasks=calm["tasks"], own=len(asyncio.all_tasks()),
                    loops=calm["loops"], calm=calm["lag.last"], longest=late["lag.longest"])
@@ -403,11 +390,11 @@ def test_loops_in_threads_started_before_and_after() -> None:
                 asyncio.run(self.wait())
             async def wait(self):
                 while not self.end.is_set():
-                    await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.01)  # a loop that works
         def count(name):
             return values("python.asyncio.")[name]
         before = [Thread() for _ in range(3)]
-        time.sleep(0.2)
+        time.sleep(0.2)  # they run for a while without being counted
         vmscope.instrument("asyncio")
         wait_for(lambda: count("loops") == 3)
         after = [Thread() for _ in range(2)]
@@ -471,7 +458,7 @@ def test_loops_of_a_forked_child_count_from_zero() -> None:
         import asyncio, concurrent.futures
         async def main():
             tasks = [asyncio.create_task(asyncio.sleep(60)) for _ in range(5)]
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.15)  # a period of the timer
             await asyncio.get_running_loop().run_in_executor(None, time.sleep, 0)
             pid = os.fork()
             if not pid:
@@ -487,7 +474,7 @@ def test_loops_of_a_forked_child_count_from_zero() -> None:
                 executor.submit(int)
             answer(loops=values("python.asyncio.")["loops"], **values("python.executors.threads."))
         async def again():
-            await asyncio.create_task(asyncio.sleep(0.15))
+            await asyncio.create_task(asyncio.sleep(0.15))  # a period of the timer
             own = values("python.asyncio.")
             answer(loops=own["loops"], tasks=own["tasks"])
         asyncio.run(main())

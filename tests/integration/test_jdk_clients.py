@@ -14,43 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.support import JDK, PATIENCE, Child, python_command
 from vmscope.commands import Argument
 from vmscope.commands.registry import TABLE, find
 
-PROGRAM = """
-import sys, threading, types, vmscope
-from vmscope import commands
-vmscope.start("-Dshop.name=corner shop", "-XX:+EnableDynamicAgentLoading", "-XX:PerfDataMemorySize=128k")
-
-class Basket:
-    def __del__(self): pass
-
-baskets = [Basket() for _ in range(12345)]
-lock = threading.Lock()
-lock.acquire()
-def wait_for_the_lock():
-    lock.acquire()
-threading.Thread(target=wait_for_the_lock, name="the customer", daemon=True).start()
-
-agent = types.ModuleType("shop_agent")
-def on_attach(vm, options):
-    command = commands.Command("Shop.say", "Says it.", lambda out, what: out.write(what * 2),
-                               arguments=(commands.Argument("what", "It.", mandatory=True),))
-    if options != "quiet":
-        commands.register(command, vm)
-    return 3 if options == "three" else 0
-agent.agent_on_attach = on_attach
-sys.modules["shop_agent"] = agent
-def unload(name):
-    from vmscope import tool
-    tool.unload_agent([each for each in tool.vm().agents if each.name == name][-1])
-def sell():
-    return "sold"
-print("ready", flush=True)
-for line in sys.stdin:
-    print(eval(line), flush=True)
-"""
+PROGRAM = programs.source("jdk_clients/program")
 
 
 @pytest.fixture(scope="module")
@@ -254,27 +223,7 @@ def test_the_program_has_seen_nothing(shop: Child) -> None:
     assert shop.ask("threading.main_thread() is threading.current_thread()") == "True"
 
 
-STATE = """
-import gc, locale, logging, os, signal, sys, threading, warnings
-def fds():
-    found = {}
-    for fd in os.listdir("/proc/self/fd"):
-        try: found[fd] = os.readlink(f"/proc/self/fd/{fd}")
-        except FileNotFoundError: pass
-    return found
-def state():
-    mask = os.umask(0); os.umask(mask)
-    return repr([
-        threading.enumerate(), gc.get_threshold(), gc.isenabled(), gc.callbacks, gc.get_debug(), fds(), mask,
-        [signal.getsignal(number) for number in range(1, 65)], signal.pthread_sigmask(signal.SIG_BLOCK, ()),
-        sys.gettrace(), sys.getprofile(), sys.getswitchinterval(), sys.getrecursionlimit(), sys.path, sys.meta_path,
-        warnings.filters, logging.root.handlers, logging.root.level, logging.getLogger("vmscope").handlers,
-        os.getcwd(), locale.setlocale(locale.LC_ALL), dict(os.environ), sys.stdout, sys.stderr, sys._xoptions,
-    ])
-print("ready", flush=True)
-for line in sys.stdin:
-    print(eval(line), flush=True)
-"""
+STATE = programs.source("jdk_clients/state")
 
 
 def test_commands_leave_nothing_behind(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 from tests.integration.test_full_disk import refuse, ways
 from tests.support import JDK
 
@@ -51,7 +51,7 @@ chance = random.Random(4711)
 outcomes = {{"none": 0, "whole": 0}}
 for _ in range({KILLS}):
     child = start_and_end(signal.pause)
-    time.sleep(chance.uniform(0, window))
+    time.sleep(chance.uniform(0, window))  # the moment at which it is killed
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     names = os.listdir(FOLDER) if os.path.isdir(FOLDER) else []
@@ -95,7 +95,7 @@ def test_jps_does_not_wait_for_the_killed(jdk: JDK) -> None:
             if child == 0:
                 vmscope.start()
                 time.sleep(60)
-            time.sleep(moment / 10_000)
+            time.sleep(moment / 10_000)  # the moment at which it is killed
             os.kill(child, 9)
             os.waitpid(child, 0)
         begin = time.monotonic()
@@ -108,43 +108,7 @@ def test_jps_does_not_wait_for_the_killed(jdk: JDK) -> None:
         pytest.fail(f"jps took {found['seconds']:.1f} s")
 
 
-STEPS = """
-from vmscope.wire.decode import decode
-
-STEPS = ("open", "os.mkdir", "os.listdir", "os.chmod", "os.link", "os.remove", "os.truncate")
-
-def killed_at(step):
-    child = os.fork()
-    if child == 0:
-        left = step
-        def hook(event, arguments):
-            nonlocal left
-            if event in STEPS:
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), 9)
-        sys.addaudithook(hook)
-        vmscope.start()
-        os._exit(0)
-    path = f"/tmp/hsperfdata_root/{child}"
-    if os.waitpid(child, 0)[1] == 0:
-        return False
-    if os.path.exists(path):
-        image = open(path, "rb").read()
-        region = decode(image) if image else None
-        closed.append(region is None or not region.prologue.accessible)
-        assert closed[-1] or region.prologue.num_entries == len(region.entries) > 30
-    return True
-
-closed, steps = [], 0
-while killed_at(steps):
-    vmscope.start()
-    found = [path for path in tree() if not path.startswith("/tmp/.java_pid")]
-    vmscope.stop()
-    assert found == ["/tmp/hsperfdata_root", f"/tmp/hsperfdata_root/{os.getpid()}"], (steps, found)
-    steps += 1
-answer(steps=steps, closed=sum(closed), seen=len(closed))
-"""
+STEPS = programs.source("kill/steps")
 
 
 @ways

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 from tests.conftest import StartPython, StartVMScope
 from tests.support import PATIENCE, Child, User, python_command
 from tests.wait import wait_for
@@ -178,18 +178,7 @@ def test_exit_waits_for_no_client(start_vmscope: StartVMScope, implementation: s
             client.close()
 
 
-SLOW_COMMAND = """
-import time
-from vmscope.commands import registry
-def wait(out):
-    out.write("begun\\n")
-    out.flush()
-    for _ in range(2000):
-        time.sleep(0.01)
-        out.write("x")
-        out.flush()
-registry.register(registry.Command("Test.wait", "Takes 20 seconds.", wait))
-"""
+SLOW_COMMAND = programs.source("listener/slow_command")
 
 
 def test_exit_waits_for_a_command_a_second_at_most(start_vmscope: StartVMScope, implementation: str) -> None:
@@ -364,18 +353,7 @@ def close():
 
 # -- fork -----------------------------------------------------------------------------------------
 
-FORKER = """
-import os, sys, time
-import vmscope
-vmscope.start()
-print("ready", flush=True)
-while True:
-    pid = os.fork()
-    if pid == 0:
-        time.sleep(0.003)
-        os._exit(0)
-    os.waitpid(pid, 0)
-"""
+FORKER = programs.source("listener/forker")
 
 
 @C_ONLY
@@ -396,27 +374,7 @@ def test_a_process_that_has_forked(start_vmscope: StartVMScope, implementation: 
     assert child.stop() == 0
 
 
-CHILDREN = """
-import os, signal, sys, time
-import vmscope
-vmscope.start(*sys.argv[1:])
-fds = sorted(os.listdir("/proc/self/fd"))
-pids = []
-for _ in range(3):
-    pid = os.fork()
-    if pid == 0:
-        same = sorted(os.listdir("/proc/self/fd")) == fds
-        while vmscope.status().attach_path is None: time.sleep(0.01)
-        print(f"child {os.getpid()} {same}\\n", end="", flush=True)
-        time.sleep(60)
-        os._exit(0)
-    pids.append(pid)
-same = sorted(os.listdir("/proc/self/fd")) == fds
-print(f"parent {os.getpid()} {same}\\n", end="", flush=True)
-sys.stdin.readline()
-for pid in pids: os.kill(pid, signal.SIGTERM)
-for pid in pids: os.waitpid(pid, 0)
-"""
+CHILDREN = programs.source("listener/children")
 
 
 @pytest.mark.parametrize("option", ["-XX:+UsePerfData", "-XX:-UsePerfData"])
@@ -476,35 +434,7 @@ def fork():
     assert child.stop() == 0
 
 
-STEPS = """
-import os, sys, threading, time, warnings
-from vmscope.commands import registry
-def walk(out):
-    out.write("begun\\n")
-    out.flush()
-    threads = set()
-    try:
-        while not done:
-            threads.add(threading.get_native_id())
-            time.sleep(0.01)
-            yield
-    finally:
-        ended.append(os.getpid())
-    out.write(f"{len(threads)} threads")
-done, ended, warned = [], [], []
-registry.register(registry.Command("Test.walk", "Goes on until `done`.", walk))
-warnings.simplefilter("error")
-sys.unraisablehook = warned.append
-def fork():
-    begin = time.monotonic()
-    pid = os.fork()
-    if pid == 0:
-        import gc
-        gc.collect()
-        os._exit(len(ended))
-    assert os.waitpid(pid, 0)[1] == 0
-    return time.monotonic() - begin
-"""
+STEPS = programs.source("listener/steps")
 
 
 def test_between_the_steps_of_a_command_all_else_comes(start_vmscope: StartVMScope, implementation: str) -> None:
@@ -639,6 +569,7 @@ def test_sigquit_belongs_to_the_program(how: str, when: str, start_python: Start
     """Whoever handles it has it, and the socket needs no signal."""
     start = "vmscope.start('-Xrs')" if "Xrs" in how else "vmscope.start()"
     taken = f"{HANDLED[how]}\n{start}" if when == "before" else f"{start}\n{HANDLED[how]}"
+    # Signals come between two calls.
     child = start_python(PROGRAM.replace("vmscope.start()", taken) + "while True: time.sleep(0.1)")
     assert VERSION.match(ask(child.pid))
     if "Xrs" in how:
@@ -809,7 +740,7 @@ def test_idle_it_never_wakes(start_vmscope: StartVMScope) -> None:
 
     time.sleep(1)  # once it looks for what others have left
     before = switches()
-    time.sleep(2)
+    time.sleep(2)  # how often they wake in that time
     assert switches() == before
 
 

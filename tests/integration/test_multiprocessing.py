@@ -9,63 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 
-PROGRAM = """\
-import json, multiprocessing, os, pwd, sys, time
-import vmscope
-from vmscope import reader
-from vmscope.errors import VMScopeError
-
-count = vmscope.counter("test.count")
-state = vmscope.text("test.state", capacity=16)
-
-
-def region(pid):
-    return f"/tmp/hsperfdata_{pwd.getpwuid(os.geteuid()).pw_name}/{pid}"
-
-
-def child(queue, go):
-    if multiprocessing.get_start_method() != "fork":
-        vmscope.start()
-    count.add(7)
-    end = time.monotonic() + 20
-    found = {}
-    while time.monotonic() < end and found.get("test.count") != 7:
-        time.sleep(0.01)
-        try:
-            with reader.vm(os.getpid(), stale=True) as vm:
-                found = vm.values()
-        except VMScopeError:
-            pass
-    queue.put((os.getpid(), found.get("test.count"), found.get("test.state"), os.path.exists(region(os.getpid()))))
-    go.wait(20)
-
-
-if __name__ == "__main__":
-    multiprocessing.set_start_method(sys.argv[1])
-    vmscope.start()
-    count.add(100)
-    state.set("open")
-    queue, go = multiprocessing.Queue(), multiprocessing.Event()
-    children = [multiprocessing.Process(target=child, args=(queue, go)) for _ in range(3)]
-    for process in children:
-        process.start()
-    told = [queue.get(timeout=30) for _ in children]
-    go.set()
-    for process in children:
-        process.join(30)
-    time.sleep(0.1)
-    with reader.vm(os.getpid()) as vm:
-        own = vm.values()["test.count"]
-    print(json.dumps({
-        "told": told,
-        "left": [pid for pid, *_ in told if os.path.exists(region(pid))],
-        "codes": [process.exitcode for process in children],
-        "own": own,
-        "region": os.path.exists(region(os.getpid())),
-    }))
-"""
+PROGRAM = programs.source("multiprocessing/program")
 
 
 @pytest.mark.parametrize("way", ["fork", "forkserver", "spawn"])
@@ -82,24 +28,7 @@ def test_children_of_multiprocessing(tmp_path: Path, way: str) -> None:
     assert (found["own"], found["region"]) == (100, True)
 
 
-FORKS = """\
-import os, sys, threading, time
-import vmscope
-vmscope.start()
-count = vmscope.counter("test.count")
-for number in range(150):
-    count.inc()
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0 if count.value == 0 else 1)
-    assert os.waitpid(pid, 0)[1] == 0
-    if number % 10 == 0:
-        time.sleep(0.01)
-time.sleep(0.3)
-from vmscope import reader
-with reader.vm(os.getpid()) as vm:
-    print(vm.values()["test.count"])
-"""
+FORKS = programs.source("multiprocessing/forks")
 
 
 def test_150_forks_where_warnings_are_errors() -> None:
@@ -107,34 +36,7 @@ def test_150_forks_where_warnings_are_errors() -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "150\n", "")
 
 
-THREADS = """\
-import os, sys, threading, time, warnings
-warnings.simplefilter("ignore")  # the program has threads of its own
-import vmscope
-vmscope.start()
-count = vmscope.counter("test.count")
-over = threading.Event()
-
-def work():
-    while not over.is_set():
-        count.inc()
-
-threads = [threading.Thread(target=work) for _ in range(3)]
-for thread in threads:
-    thread.start()
-wrong = 0
-for _ in range(200):
-    pid = os.fork()
-    if pid == 0:
-        before = count.value
-        count.add(3)
-        os._exit(0 if (before, count.value) == (0, 3) else 1)
-    wrong += os.waitpid(pid, 0)[1] != 0
-over.set()
-for thread in threads:
-    thread.join()
-print(wrong)
-"""
+THREADS = programs.source("multiprocessing/threads")
 
 
 def test_200_forks_while_threads_count() -> None:
@@ -157,7 +59,7 @@ def test_the_files_of_killed_children_go_with_their_parent(way: str, waited: boo
             end = time.monotonic() + 30
             while not os.path.exists(f"{{folder}}/{{child.pid}}"):
                 assert time.monotonic() < end
-                time.sleep(0.01)
+                time.sleep(0.01)  # a worker imports no tests.wait
             child.kill()
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
             if {waited}:

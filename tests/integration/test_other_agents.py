@@ -15,26 +15,13 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests import programs
 from tests.native import PROGRAM, full_jdk
 from tests.support import JDK, PATIENCE
 
 BUILT = Path(__file__).parents[2] / "build" / "agents"
 
-CONTENTION = """
-import threading, time
-gate = threading.Lock()
-def work():
-    with gate:
-        pass
-with gate:
-    worker = threading.Thread(target=work, name="worker")
-    worker.start()
-    time.sleep(0.1)
-worker.join()
-bell = threading.Condition()
-with bell:
-    bell.wait(0.01)
-"""
+CONTENTION = programs.source("other_agents/contention")
 
 
 def library(name: str) -> Path:
@@ -76,6 +63,7 @@ def test_version_check() -> None:
 
 def test_gc_test() -> None:
     """Its worker, a `java.lang.Thread` that it made by JNI, is woken by each collection through a raw monitor."""
+    # Its worker has been woken by then.
     status, lines = run(library("gctest"), "", "import gc, time; gc.collect(); time.sleep(0.2)")
     assert status == 0
     assert lines[0] == "VMInit..."

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.environment import Environment
+from tests.programs import source
 from tests.support import BECOME, PATIENCE, User
 from vmscope import environ
 
@@ -32,26 +33,7 @@ def agent_on_load(vm, options):
 agent_on_attach = agent_on_load
 """
 
-TELL = """
-import json, os, sys
-from vmscope import environ, native
-import vmscope
-vmscope.start()
-from vmscope.agents.watchdog import actions
-from vmscope.tool import properties, vm
-with open("/proc/self/auxv", "rb") as file:
-    words = memoryview(file.read()).cast("L")
-print(json.dumps({
-    "secure": dict(zip(words[::2], words[1::2])).get(23),
-    "arguments": vmscope.status().flags.arguments,
-    "capacity": vmscope.status().capacity,
-    "implementation": native.IMPLEMENTATION,
-    "agents": len(vm().agents),
-    "tmp": properties.properties()["java.io.tmpdir"],
-    "home": properties.properties()["user.home"],
-    "handed on": "VMSCOPE_TOOL_OPTIONS" in environ.inherited(),
-}))
-"""
+TELL = source("privileged/tell")
 
 PRIVILEGED = ["setuid", "setgid", "capabilities"]
 KINDS = [*PRIVILEGED, "-I", "-E", "plain"]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import vmscope
+from tests import programs
 from tests.conftest import StartJVM, StartPython, StartVMScope
 from tests.oracle.isolated import isolated
 from tests.support import JDK, JVM, Child, User
@@ -57,7 +58,7 @@ def test_jvms_that_are_just_starting(jdk: JDK) -> None:
                         assert taken.values.get("sun.rt.createVmBeginTime", 1) != -1
                         assert all(name.isprintable() for name in taken.values)
                 except vmscope.VMScopeError:
-                    time.sleep(0.0005)
+                    time.sleep(0.0005)  # it is written anew just now
     assert looks > 0
 
 
@@ -108,9 +109,10 @@ def test_another_users_vm(
 
 # -- machines of the test's own -------------------------------------------------------------------
 
-# In an empty /tmp and a pid namespace of its own, which is the host here.
 HOST = """
+# In an empty /tmp and a pid namespace of its own, which is the host here.
 from vmscope import errors, reader
+
 
 def started(*command):
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -121,10 +123,24 @@ def started(*command):
         said += more
     return child
 
-JAVA = [facts.get("java"), "-XX:+UseSerialGC", "-Xmx32m", "-Xlog:disable", "-Xlog:all=off",
-        "sun.security.tools.keytool.Main", "-importpass", "-keystore", "/nonexistent/none.p12"]
-PYTHON = [sys.executable, "-c", "import sys, vmscope; vmscope.start(); print('ready', vmscope.status().reason,"
-          " flush=True); sys.stdin.read()"]
+
+JAVA = [
+    facts.get("java"),
+    "-XX:+UseSerialGC",
+    "-Xmx32m",
+    "-Xlog:disable",
+    "-Xlog:all=off",
+    "sun.security.tools.keytool.Main",
+    "-importpass",
+    "-keystore",
+    "/nonexistent/none.p12",
+]
+PYTHON = [
+    sys.executable,
+    "-c",
+    "import sys, vmscope; vmscope.start(); print('ready', vmscope.status().reason, flush=True); sys.stdin.read()",
+]
+
 
 def container(command, tmp="", pid=None):
     # pid: the namespace's own process of that number, by starting others before it
@@ -132,13 +148,26 @@ def container(command, tmp="", pid=None):
     setup = f"mount -t tmpfs none /mnt; mkdir -m 1777 /mnt/tmp; mount --bind /mnt/tmp {tmp};" if tmp else ":;"
     setup += f"echo {pid - 1} > /proc/sys/kernel/ns_last_pid;" if pid else ""
     # two commands, so that the shell does not become the program
-    return started("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-                   "sh", "-c", setup + '"$@"; exit $?', "sh", *command)
+    return started(
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-c",
+        setup + '"$@"; exit $?',
+        "sh",
+        *command,
+    )
+
 
 def inside(child):
     # the host pid of the program in a container, which is the child of the shell that unshare started
     shell = int(open(f"/proc/{child.pid}/task/{child.pid}/children").read().split()[0])
     return int(open(f"/proc/{shell}/task/{shell}/children").read().split()[0])
+
 
 def seen(**options):
     rows = []
@@ -146,6 +175,7 @@ def seen(**options):
         with vm:
             rows.append([vm.pid, vm.nspid, vm.state, vm.kind, vm.path])
     return rows
+
 
 def refusal(target):
     try:
@@ -268,17 +298,7 @@ def test_a_vm_out_of_sight(jdk: JDK) -> None:
     assert [row[:3] for row in found["outer"]] == [[found["pid"], found["pid"], "live"]]
 
 
-THEIRS = """
-import ctypes, os, sys, vmscope, vmscope.runtime
-os.setgroups([])
-os.setresgid(65534, 65534, 65534)
-os.setresuid(65534, 65534, 65534)
-ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE
-vmscope.start()
-os.rename(os.path.dirname(vmscope.status().path), "/tmp/hsperfdata_root")
-print("ready", flush=True)
-sys.stdin.read()
-"""
+THEIRS = programs.source("reader_hosts/theirs")
 
 
 def test_a_directory_with_another_user_s_name(jdk17: JDK) -> None:

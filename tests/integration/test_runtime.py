@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import vmscope
-from tests import sandbox
+from tests import programs, sandbox
 from tests.conftest import StartPython, StartVMScope
 from tests.sandbox import answers
 from tests.support import JDK, User
@@ -234,43 +234,7 @@ def test_the_jdks_tools_read_every_size(jdk: JDK, start_vmscope: StartVMScope, s
 
 # -- private memory -------------------------------------------------------------------------------
 
-PRIVATE = """
-    import logging
-    class Records(logging.Handler):
-        def emit(self, record):
-            records.append((record.levelname, record.name, record.getMessage()))
-    records = []
-    logging.getLogger("vmscope").addHandler(Records())
-    logging.getLogger("vmscope").setLevel(logging.DEBUG)
-    early = vmscope.counter("test.early")
-    early.inc()
-    vmscope.start("-XX:+PerfDataSaveToFile", *OPTIONS)
-    counter, gauge = vmscope.counter("test.counter"), vmscope.gauge("test.gauge")
-    text, constant = vmscope.text("test.text"), vmscope.constant("test.constant", 7)
-    def use():
-        for number in (early, counter):
-            number.inc()
-        gauge.set(-3)
-        text.set("x")
-        return early.value, counter.value, gauge.value, text.value, constant.value
-    running = use()
-    status = vmscope.status()
-    pid = os.fork()
-    if pid == 0:
-        early.add(5)
-        os._exit(early.value)
-    child = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    vmscope.stop()
-    try:
-        with open(f"hsperfdata_{os.getpid()}", "rb") as file:
-            data = file.read()
-        saved = decode(data).values(data)
-    except FileNotFoundError:
-        saved = None
-    answer(path=status.path, reason=status.reason, used=status.used, attach_reason=status.attach_reason,
-           running=running, stopped=use(), child=child,
-           records=records, saved=saved)
-"""
+PRIVATE = programs.source("runtime/private")
 
 
 def private(mounts: str = TMP, before: str = "", options: tuple[str, ...] = ()) -> Any:
@@ -550,18 +514,7 @@ def test_the_jdks_jstat_reads_a_saved_region(jdk: JDK, tmp_path: Path) -> None:
 
 # -- the end --------------------------------------------------------------------------------------
 
-ENDS = """
-    def child(end, options=()):
-        pid = os.fork()
-        if pid == 0:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            vmscope.start(*options)
-            vmscope.counter("test.count").inc()
-            exec(end)
-            sys.exit(0)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        return status, os.listdir("/tmp/hsperfdata_root") == [str(pid)]
-"""
+ENDS = programs.source("runtime/ends")
 
 
 UNDER_ASYNCIO = """
@@ -632,10 +585,9 @@ def test_exec_that_fails_leaves_the_process_published(implementation: str) -> No
                 os.execv(name, [name])
             except OSError:
                 pass
-        while not os.path.exists(path) or not vmscope.status().path or vmscope.status().reason:
-            time.sleep(0.01)
-        while not os.path.exists(vmscope.status().attach_path or ""):
-            time.sleep(0.01)
+        from tests.wait import wait_for
+        wait_for(lambda: os.path.exists(path) and vmscope.status().path and not vmscope.status().reason)
+        wait_for(lambda: os.path.exists(vmscope.status().attach_path or ""))
         answer(path=vmscope.status().path == path, left=os.listdir("/tmp/hsperfdata_root") == [str(os.getpid())])
     """
     assert json.loads(sandbox.run(dedent(code), mounts=TMP)) == {"path": True, "left": True}
@@ -668,10 +620,8 @@ def test_a_file_that_a_tmp_cleaner_removed() -> None:
             file.write(b"somebody else's")
         counter = vmscope.counter("test.count")
         counter.inc()
-        end = time.monotonic() + 30
-        while not any("another file stands there" in problem for problem in vmscope.status().problems):
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        from tests.wait import wait_for
+        wait_for(lambda: any("another file stands there" in problem for problem in vmscope.status().problems))
         vmscope.stop()
         answer(count=counter.value, there=open(path).read())
         os.unlink(path)
@@ -689,15 +639,11 @@ def test_a_file_that_is_lost_is_made_anew(what: str) -> None:
         path = vmscope.status().path
         counter = vmscope.counter("test.count")
         {what}
-        end = time.monotonic() + 30
-        while not any("it was made anew" in problem for problem in vmscope.status().problems):
-            assert time.monotonic() < end, vmscope.status()
-            time.sleep(0.01)
+        from tests.wait import wait_for
+        wait_for(lambda: any("it was made anew" in problem for problem in vmscope.status().problems), vmscope.status)
         counter.add(7)
         with vmscope.vm("self") as vm:
-            while vm.values()["test.count"] != 7:
-                assert time.monotonic() < end
-                time.sleep(0.01)
+            wait_for(lambda: vm.values()["test.count"] == 7)
             problem = vm.values()["vmscope.problem"]
         answer(same=vmscope.status().path == path, size=os.stat(path).st_size, problem=problem.partition(path)[2])
         vmscope.stop()
@@ -821,7 +767,7 @@ def test_what_a_program_sees_of_it(implementation: str) -> None:
         before = sorted(os.listdir("/proc/self/fd")), threading.enumerate(), threading.active_count()
         handlers = [signal.getsignal(number) for number in signal.valid_signals()]
         vmscope.start("-XX:PerfDataSamplingInterval=1")
-        time.sleep(0.1)
+        time.sleep(0.1)  # the threads have come by
         after = sorted(os.listdir("/proc/self/fd")), threading.enumerate(), threading.active_count()
         answer(descriptors=len(after[0]) - len(before[0]), threads=before[1:] == after[1:],
                signals=handlers == [signal.getsignal(number) for number in signal.valid_signals()])
@@ -836,14 +782,14 @@ def test_a_program_that_closes_every_descriptor(tmp_path: Path) -> None:
     code = """
         vmscope.start("-XX:PerfDataSamplingInterval=1")
         counter = vmscope.counter("test.count")
-        time.sleep(0.05)
+        time.sleep(0.05)  # the threads have come by
         os.closerange(3, 1024)
         files = [open(f"file.{i}", "w+b", buffering=0) for i in range(8)]
         for file in files:
             file.write(bytes(1 << 20))
         for i in range(20):
             counter.inc()
-            time.sleep(0.005)
+            time.sleep(0.005)  # the mirror comes in between
         answer(clean=all(os.pread(file.fileno(), 1 << 20, 0) == bytes(1 << 20) for file in files))
         vmscope.stop()
         answer(count=counter.value, left=os.listdir(f"/tmp/hsperfdata_{_directory.user_name(os.geteuid())}").count(
@@ -917,9 +863,8 @@ def test_threads_that_start_and_stop_at_once() -> None:
         vmscope.start()
         answer(reason=vmscope.status().reason, there=os.path.exists(vmscope.status().path))
         vmscope.stop()
-        end = time.monotonic() + 30
-        while len(os.listdir("/proc/self/task")) > 1 and time.monotonic() < end:
-            time.sleep(0.01)
+        from tests.wait import wait_for
+        wait_for(lambda: len(os.listdir("/proc/self/task")) == 1)
         answer(threads=len(os.listdir("/proc/self/task")))
     """
     assert answers(code) == [{"reason": "", "there": True}, {"threads": 1}]

@@ -10,28 +10,12 @@ import time
 import pytest
 
 import vmscope
+from tests import programs
 from tests.support import Child, python_command, rests
 from tests.wait import wait_for
 from vmscope import native
 
-PROGRAM = """
-import ctypes, sys, threading, time
-import vmscope
-vmscope.start("-XX:PerfDataSamplingInterval=20")
-class Info(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in
-                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
-mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
-if mallinfo2: mallinfo2.restype = Info
-def burn(seconds):
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        sum(range(1000))
-kept = []
-print("ready", flush=True)
-for line in sys.stdin:
-    print(repr(eval(line)), flush=True)
-"""
+PROGRAM = programs.source("sampler/program")
 USED = "python.memory.malloc.used"
 
 
@@ -61,9 +45,9 @@ def test_malloc_is_not_asked_while_it_has_very_many_free_chunks() -> None:
         seen = set()
         for _ in range(10):  # at work, and at rest
             child.ask("burn(0.1)")
-            time.sleep(0.1)
+            time.sleep(0.1)  # at rest for as long
             seen.add(used())
-        time.sleep(1)
+        time.sleep(1)  # it would come by now
         assert len({*seen, used()}) <= 2, "it was asked at most once, while these were made"
         child.ask("[kept.clear(), burn(0.05)]")
         wait_for(lambda: abs(used() - truth()["used"]) < 1_000_000)
@@ -119,28 +103,7 @@ def test_what_needs_no_gil_is_told_while_a_call_keeps_it() -> None:
         assert int(vm.values()["python.gil.currentWait"]) > 0
 
 
-ONE_FOR_ANOTHER = """
-import threading, vmscope
-from vmscope.counters.registry import REGISTRY
-from vmscope.runtime import VM
-vmscope.start()
-def begin(daemon):
-    leave = threading.Event()
-    thread = threading.Thread(target=leave.wait, daemon=daemon)
-    thread.start()
-    return leave, thread
-def daemons():
-    VM._standard._sampler.sample()
-    return REGISTRY.get("python.threads.daemon").value
-first = begin(daemon=True)
-found = [daemons(), daemons()]
-first[0].set()
-first[1].join()
-second = begin(daemon=False)
-found.append(daemons())
-second[0].set()
-print(found)
-"""
+ONE_FOR_ANOTHER = programs.source("sampler/one_for_another")
 
 
 @pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin counts them at each visit")

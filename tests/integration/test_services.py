@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests import programs
 from tests.support import Child
 from tests.wait import wait_for
 from vmscope.services import Member, members
@@ -21,26 +22,7 @@ from vmscope.services import Member, members
 COMMAND = [sys.executable, "-m", "vmscope"]
 SERVICE = f"shop{os.getpid()}"  # nobody else's
 
-# One of each: it prints the role and the pid of each process that it starts.
-SHOP = """
-import multiprocessing, os, subprocess, sys, time
-
-def work(way, pipe):
-    pipe.send((way, os.getpid(), os.getppid()))
-    time.sleep(100)
-
-if __name__ == "__main__":
-    ours, theirs = multiprocessing.Pipe(False)
-    for way in ("fork", "spawn", "forkserver"):
-        multiprocessing.get_context(way).Process(target=work, args=(way, theirs), daemon=True).start()
-        print(*ours.recv(), flush=True)
-    from multiprocessing import resource_tracker
-    print("tracker", resource_tracker._resource_tracker._pid, os.getpid(), flush=True)
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)", "other"])
-    print("other", other.pid, os.getpid(), flush=True)
-    print("ready", flush=True)
-    time.sleep(100)
-"""
+SHOP = programs.source("services/shop")
 
 # As Django's and Flask's reloaders do it.
 RELOADED = """

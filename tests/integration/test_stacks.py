@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartVMScope
 from tests.integration.test_listener import ask, path_of
 from tests.integration.test_thread_dumps import dump_with, parser
@@ -29,30 +30,7 @@ DUMPS = int(os.environ.get("VMSCOPE_DUMPS", "60"))
 READS = native.IMPLEMENTATION == "c" and native.StackSnapshot.__module__ != "vmscope.native.stacks.stack_snapshot"
 pytestmark = pytest.mark.skipif(not READS, reason="the extension reads stacks without the GIL, where there is one")
 
-# Busy for the first half of each period of the system's clock, asleep for the other. A line on standard input asks
-# since when it did which.
-HALF_BUSY = """
-import json, sys, threading, time, vmscope
-vmscope.start()
-phase = float(sys.argv[1])
-changes = []
-def busy(until):
-    changes.append((time.monotonic(), "busy"))
-    while time.monotonic() < until:
-        pass
-def idle(until):
-    changes.append((time.monotonic(), "idle"))
-    time.sleep(max(0.0, until - time.monotonic()))
-def tell():
-    sys.stdin.readline()
-    print(json.dumps(changes), flush=True)
-threading.Thread(target=tell, daemon=True).start()
-print("ready", flush=True)
-while True:
-    begin = time.monotonic() // (2 * phase) * 2 * phase
-    busy(begin + phase)
-    idle(begin + 2 * phase)
-"""
+HALF_BUSY = programs.source("stacks/half_busy")
 
 
 @pytest.mark.timeout(PATIENCE + DUMPS * 2)

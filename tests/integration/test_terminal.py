@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartPython, StartVMScope
 from tests.support import JDK, PATIENCE, Child, User
 
@@ -259,6 +260,7 @@ def test_json_is_ascii(hostile: Child) -> None:
 
 NAMES = f"""
 import asyncio, sys, threading, time, vmscope
+from tests.wait import wait_for
 vmscope.start()
 sys.argv[1:] = [{STEERING!r}]
 class Odd: pass
@@ -273,8 +275,7 @@ async def wait():
     await asyncio.sleep(600)
 tasks = []
 threading.Thread(target=asyncio.run, args=(wait(),), daemon=True).start()
-while not tasks:
-    time.sleep(0.01)
+wait_for(lambda: tasks)
 print("ready", flush=True)
 sys.stdin.read()
 """
@@ -295,7 +296,9 @@ sys.stdin.read()
 )
 def test_a_python_s_own_names(start_python: StartPython, private_user: User, command: str, seen: bool) -> None:
     child = start_python(
-        NAMES, user=private_user, preload=["asyncio", "encodings.utf_16_be", "unicodedata", "vmscope.runtime"]
+        NAMES,
+        user=private_user,
+        preload=["asyncio", "encodings.utf_16_be", "tests.wait", "unicodedata", "vmscope.runtime"],
     )
     for tool in ("cmd", "jcmd"):
         text = assert_harmless(on_terminal(tool, str(child.pid), *command.split(), status=0))
@@ -322,29 +325,7 @@ with open("/proc/self/status") as file:
 sys.exit(status)
 """
 
-ENDLESS = """
-import os, socket, sys, time
-path = f"/tmp/.java_pid{os.getpid()}"
-if os.path.lexists(path):
-    os.unlink(path)
-server = socket.socket(socket.AF_UNIX)
-server.bind(path)
-os.chmod(path, 0o600)
-server.listen(9)
-print("ready", flush=True)
-begin, go_on, pause = eval(sys.argv[1])
-while True:
-    client, _ = server.accept()
-    asked = client.recv(9999)
-    try:
-        client.sendall(b"0\\n2 progress" if b"getversion" in asked else begin)
-        while b"getversion" not in asked:
-            client.sendall(go_on)
-            time.sleep(pause)
-    except OSError:
-        pass
-    client.close()
-"""
+ENDLESS = programs.source("terminal/endless")
 
 
 @pytest.fixture

@@ -14,73 +14,13 @@ from pathlib import Path
 import pytest
 
 import vmscope
+from tests import programs
 from tests.support import PATIENCE, Child
 from tests.wait import wait_for
 
-WSGI = """
-import os, time
+WSGI = programs.source("web_servers/wsgi")
 
-def wait():
-    while not os.path.exists("go"):
-        time.sleep(0.01)
-
-class Stream:
-    def __init__(self, path):
-        self.path = path
-    def __iter__(self):
-        yield b"part"
-        wait()
-        yield b"part"
-        if self.path == "/broken":
-            raise ValueError("in the stream")
-    def close(self):
-        with open("closed", "a") as file:
-            file.write(self.path + "\\n")
-
-def app(environ, start_response):
-    path = environ["PATH_INFO"]
-    if path == "/raise":
-        raise ValueError("in the application")
-    status = {"/missing": "404 Not Found", "/wrong": "500 Internal Server Error"}.get(path, "200 OK")
-    start_response(status, [("Content-Type", "text/plain")])
-    if path in ("/stream", "/broken"):
-        return Stream(path)
-    if path == "/file":
-        return environ["wsgi.file_wrapper"](open(__file__, "rb"))
-    if path == "/slow":
-        wait()
-    return [str(os.getpid()).encode()]
-"""
-
-ASGI = """
-import asyncio, os
-
-async def app(scope, receive, send):
-    if scope["type"] == "lifespan":
-        while True:
-            message = await receive()
-            with open("lifespan", "a") as file:
-                file.write(message["type"] + "\\n")
-            await send({"type": message["type"] + ".complete"})
-            if message["type"] == "lifespan.shutdown":
-                return
-    path = scope["path"]
-    if path == "/raise":
-        raise ValueError("in the application")
-    if path == "/silent":
-        return
-    status = {"/missing": 404, "/wrong": 500}.get(path, 200)
-    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/plain")]})
-    if path in ("/stream", "/broken"):
-        await send({"type": "http.response.body", "body": b"part", "more_body": True})
-        while not os.path.exists("go"):
-            await asyncio.sleep(0.01)
-        if path == "/broken":
-            raise ValueError("in the stream")
-    await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
-    if path == "/after":
-        await asyncio.sleep(1)
-"""
+ASGI = programs.source("web_servers/asgi")
 
 
 Values = dict[str, int | str]
@@ -239,7 +179,7 @@ def test_a_stream_of_gunicorns_is_in_flight_until_its_end(gunicorn: Server) -> N
     for name in ("http.server.busy", "http.server.active"):
         wait_for(lambda name=name: total(gunicorn.workers(2), name) == 1)  # type: ignore[misc]
     assert total(gunicorn.workers(2), "http.server.requests") == 0
-    time.sleep(0.5)
+    time.sleep(0.5)  # the duration that is measured
     gunicorn.let_go()
     getting.join()
     workers = settled(lambda: gunicorn.workers(2), 1)
@@ -284,7 +224,7 @@ def test_streams_of_uvicorns(uvicorn: Server) -> None:
     getting = [Getting(uvicorn, "/stream") for _ in range(3)]
     wait_for(lambda: uvicorn.values(pid)["http.server.active"] == 3)
     assert uvicorn.values(pid)["http.server.busy"] == 1
-    time.sleep(0.5)
+    time.sleep(0.5)  # the duration that is measured
     uvicorn.let_go()
     for thread in getting:
         thread.join()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.c_agents import WITH_MONITORING, CAgent, build
 
 UNKNOWN = r"""
@@ -149,24 +150,7 @@ def test_calls_from_unattached_threads_and_after_death(unknown: CAgent) -> None:
     ]
 
 
-AT_THE_END = """
-    import sys, threading, time
-    class Late:
-        def __init__(self): self.me = self
-        def __del__(self):
-            def method(): return 1
-            method()
-    keep = [Late() for _ in range(10)]
-    sys.late = Late()
-    def loop():
-        def method(): pass
-        while 1:
-            method()
-            time.sleep(0.0001)
-    for _ in range(3):
-        threading.Thread(target=loop, daemon=True).start()
-    time.sleep(0.05)
-"""
+AT_THE_END = programs.source("native_ends/at_the_end")
 
 
 @pytest.mark.parametrize("checks", [(), ("-Xcheck:jni",)], ids=["plain", "checked"])
@@ -334,21 +318,7 @@ static int begin(char *options UNUSED) {
 }
 """
 
-IN_CALLBACKS = """
-    import threading, time
-    end = False
-    def stuck(): pass
-    def late():
-        while not end: time.sleep(0.001)
-        stuck()
-    def step(): pass
-    def loop():
-        while True: step()
-    for target in (late, late, loop, loop):
-        threading.Thread(target=target, daemon=True).start()
-    time.sleep(0.05)
-    end = True
-"""
+IN_CALLBACKS = programs.source("native_ends/in_callbacks")
 
 
 @WITH_MONITORING

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.c_agents import WITH_MONITORING, build
 
 FORK = r"""
@@ -83,20 +84,7 @@ static int begin(char *options UNUSED) {
 }
 """
 
-FORKING = """
-    import os, warnings
-    warnings.simplefilter("ignore")
-    def step(): pass
-    def fork_here(): pass
-    def fork_again(): pass
-    step()
-    fork_here()
-    fork_again()
-    child = os.fork()
-    step()
-    if child:
-        print("python's", os.waitpid(child, 0)[1], flush=True)
-"""
+FORKING = programs.source("native_forks/forking")
 
 
 @WITH_MONITORING

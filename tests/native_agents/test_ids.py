@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests import programs
 from tests.c_agents import build
 
 ASKERS, NAMES = 8, 150
@@ -91,19 +92,7 @@ def test_eight_threads_are_given_the_same_ids(tmp_path: Path) -> None:
     assert run.stdout == f"ids: {2 * ASKERS * NAMES} {2 * NAMES} 1 1000\n"
 
 
-SHOP = """
-class Shop:
-    def __init__(self): self.sold = 0
-    def sell(self, count): return count
-    @staticmethod
-    def close(hour): return hour
-class Stall(Shop):
-    pass
-def run():
-    stall = Stall()
-    stall.sell(1)
-    Shop.close(2)
-"""
+SHOP = programs.source("native_ids/shop")
 SAME = r"""
 static const char *const names[] = {"<init>", "sell", "close"}, *const types[] = {"()V", "(I)I", "(I)I"};
 static jmethodID asked[3];

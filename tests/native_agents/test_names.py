@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.c_agents import build
 
 AGENT = r"""
@@ -118,31 +119,7 @@ static int begin(char *options UNUSED) {
 }
 """
 DESERET = "<ed><a0><81><ed><b0><80>"  # of U+10400, a letter
-MODULE = """\
-größe = 1
-
-def plain(a, b=2, /, c=3, *rest, d, e=4, **more):
-    x = a
-    return x
-
-async def waits(a): ...
-
-def yields(): yield
-
-class 𐐀:
-    feld = 1
-    def __init__(self, artikel): ...
-    def ask(self): ...
-    @classmethod
-    def made(cls): ...
-    @staticmethod
-    def helper(𐐀): ...
-    @property
-    def size(self): return 1
-    class Line:
-        def __eq__(self, other): return True
-
-"""
+MODULE = programs.source("native_names/module")
 GROESSE = "gr<c3><b6><c3><9f>e"
 OBJECT, TUPLE, DICT = "Lbuiltins/object;", "Lbuiltins/tuple;", "Lbuiltins/dict;"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartJVM, StartPython, StartVMScope
 from tests.oracle.isolated import isolated
 from tests.oracle.jdk_tools import vmscope
@@ -297,30 +298,7 @@ ANSWERS = {
     "an empty answer": b"",
     "an empty line": b"\n",
 }
-SERVER = """
-import json, os, socket, sys
-answer = bytes.fromhex(sys.argv[1])
-path = f"/tmp/.java_pid{os.getpid()}"
-if os.path.lexists(path):
-    os.unlink(path)  # of a process that was killed
-server = socket.socket(socket.AF_UNIX)
-server.bind(path)
-os.chmod(path, 0o600)
-server.listen(5)
-print("ready", flush=True)
-try:
-    while True:
-        client, _ = server.accept()
-        data = b""
-        while data.count(b"\\0") < 5 and (part := client.recv(4096)):
-            data += part
-        if data:
-            client.sendall(answer)
-            print(data.hex(), flush=True)
-        client.close()
-finally:
-    os.unlink(path)
-"""
+SERVER = programs.source("jcmd/server")
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartVMScope
 from tests.hprof import Dump
 from tests.support import JDK
@@ -16,17 +17,7 @@ SOURCE = Path(__file__).with_name("HeapReader.java")
 JAR = "org-graalvm-visualvm-lib-jfluid-heap.jar"
 FOLDERS = (SOURCE.parents[2] / "build" / "visualvm", Path("/usr/share/visualvm/visualvm/modules"))
 
-PROGRAM = """
-class Line:
-    def __init__(self, number):
-        self.number, self.text = number, f"line {number}"
-class Order:
-    def __init__(self, number):
-        self.name, self.lines = f"order \\u20ac {number}", [Line(each) for each in range(10)]
-class Rush(Order):
-    __slots__ = ("until",)
-orders = [Order(number) for number in range(30)] + [Rush(number) for number in range(5)]
-"""
+PROGRAM = programs.source("visualvm/program")
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import variants
 
+from tests import programs
 from tests.native import compiler
 from tests.support import PATIENCE
 from vmscope import native
@@ -163,25 +164,7 @@ def test_text_that_is_too_long_or_no_plain_text(hammer: ModuleType) -> None:
 
 # -- faults that belong to others
 
-CRASH = """
-import ctypes, faulthandler, hammer, sys, threading, time
-before, after = sys.argv[1:3]
-if before == "faulthandler":
-    faulthandler.enable()
-threading.Thread(target=hammer.run, args=(1 << 60, 64), daemon=True).start()
-def churn():
-    while True:
-        made = [threading.Thread(target=sorted, args=([1],)) for _ in range(5)]
-        for each in made: each.start()
-        for each in made: each.join()
-threading.Thread(target=churn, daemon=True).start()
-for _ in range(20):
-    threading.Thread(target=sorted, args=([1],)).start()
-if after == "faulthandler":
-    faulthandler.enable()
-print("crashing", flush=True)
-ctypes.string_at(16)
-"""
+CRASH = programs.source("soundness/crash")
 
 
 @pytest.mark.parametrize("before", ["default", "faulthandler"])
@@ -194,24 +177,7 @@ def test_a_crash_meanwhile_goes_to_whom_it_belongs(folder: Path, before: str, af
     assert (told >= 1) if "faulthandler" in (before, after) else told == 0  # it calls itself once more, at times
 
 
-REPAIR = """
-import hammer, threading
-over = threading.Event()
-def read():
-    while not over.is_set():
-        hammer.run(50, 64)
-def churn():
-    while not over.is_set():
-        made = [threading.Thread(target=sorted, args=([1],)) for _ in range(5)]
-        for each in made: each.start()
-        for each in made: each.join()
-threads = [threading.Thread(target=each) for each in (read, churn)]
-for each in threads: each.start()
-hammer.repair(20_000)
-over.set()
-for each in threads: each.join()
-print("done")
-"""
+REPAIR = programs.source("soundness/repair")
 
 
 def test_a_program_that_puts_its_own_faults_right(folder: Path) -> None:
@@ -219,30 +185,7 @@ def test_a_program_that_puts_its_own_faults_right(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "done\n"), done
 
 
-HANDLERS = """
-import faulthandler, hammer, os, threading
-def caught():
-    with open("/proc/self/status") as file:
-        mask = next(line.split()[1] for line in file if line.startswith("SigCgt"))
-    return int(mask, 16) & 0x7fffffff  # without libc's own
-before = caught()
-hammer.run(100, 64)
-assert caught() == before
-thread = threading.Thread(target=hammer.run, args=(20_000, 64))
-thread.start()
-faulthandler.enable()
-enabled = caught()
-pid = os.fork()
-if pid == 0:
-    os._exit(caught() != enabled)
-assert os.waitpid(pid, 0)[1] == 0
-thread.join()
-assert caught() == enabled != before
-faulthandler.disable()
-hammer.run(100, 64)
-assert caught() == before, "what it had put back is ours, and goes"
-print("done")
-"""
+HANDLERS = programs.source("soundness/handlers")
 
 
 def test_handlers_are_as_they_were(folder: Path) -> None:

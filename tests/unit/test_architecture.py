@@ -295,3 +295,32 @@ def test_c_writes_nothing_but_the_name_of_what_crashed(path: Path) -> None:
     streams = r"\b(?:printf|puts|perror|PyErr_Print\w*|PySys_Write\w+)\(|\bstd(?:out|err)\b"
     found = re.findall(rf"{streams}|\bd?(?:write|writev|printf)\((?:STD(?:OUT|ERR)_FILENO|[12]),", text)
     assert found == (["write(STDERR_FILENO,"] if path.name == "problematic_frame.c" else [])
+
+
+# -- how tests wait -------------------------------------------------------------------------------
+
+SLEEP = re.compile(r"\bsleep\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+ALIVE = 20  # seconds: who sleeps for so long is there until it is killed
+
+
+def is_a_wait(argument: str) -> bool:
+    """Whether that is slept for a time: nobody waits by `sleep(0)`, nor by being there."""
+    try:
+        return 0 < float(argument.replace("_", "")) < ALIVE
+    except ValueError:
+        return argument not in ("", "PATIENCE")
+
+
+def test_whoever_sleeps_says_why() -> None:
+    """A test waits for a state (tests/wait.py). Where time itself is tested, or there is nothing to wait for, the line
+    has a comment, or one above it; so have programs in strings."""
+    found = []
+    for path in sorted((Path(__file__).parents[1]).rglob("*.py")):
+        above = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            waits = [each[1] for each in SLEEP.finditer(line) if is_a_wait(each[1].strip())]
+            explained = "# " in line or above.lstrip().startswith("# ") or re.match(r"\s*(async )?def ", line)
+            if waits and not explained:
+                found.append(f"{path}:{number}: {line.strip()}")
+            above = line
+    assert found == [], "wait for a state by wait_for, or say in a comment why that cannot be"

@@ -11,28 +11,9 @@ import sys
 import textwrap
 from pathlib import Path
 
-PROGRAM = """
-import os, sys, time, json
-import vmscope
-from tests.wait import wait_for
-from vmscope import flags
-vmscope.start("-XX:PerfDataSamplingInterval=60000")
-path = vmscope.status().path
-ticks = vmscope.gauge("a.b")
-flags.change("PerfDataSamplingInterval", "1")
-ticks.set(7)
-wait_for(lambda: vmscope.vm("file:" + path).values()["a.b"] == 7)
-flags.change("PerfDataSaveFile", sys.argv[1])
-flags.change("Instrument", "warnings")
-try:
-    flags.change("Instrument", "nosuch")
-except vmscope.VMScopeError as error:
-    print(type(error).__name__)
-import warnings
-warnings.warn("one")
-shown = vmscope.counter("python.warnings.shown", units=vmscope.Units.EVENTS)
-print(vmscope.vm("file:" + path).values()["a.b"], shown.value)
-"""
+from tests import programs
+
+PROGRAM = programs.source("command_operations/program")
 
 
 def test_changes_in_a_vm_that_runs(tmp_path: Path) -> None:
@@ -68,29 +49,7 @@ def test_counters() -> None:
     ]
 
 
-TRACED = """
-import io, json, sys
-from vmscope import commands
-def run(line):
-    out = io.StringIO()
-    try:
-        commands.execute("Python.tracemalloc " + line, out)
-    except commands.registry.CommandError as error:
-        return "! " + str(error)
-    return out.getvalue()
-said = [run("top"), run("start -frames=2"), run("start")]
-keep = bytearray(3 << 20)
-said.append(run("top -limit=1"))
-said.append(run("compare"))
-more = bytearray(5 << 20)
-said.append(run("compare -limit=1 -by=traceback"))
-said += [run("stop"), run("stop"), run("top -by=x"), run("start -frames=0"), run("forth")]
-import tracemalloc
-tracemalloc.start()
-said += [run("start"), run("stop")]
-assert tracemalloc.is_tracing()
-json.dump(said, sys.stdout)
-"""
+TRACED = programs.source("command_operations/traced")
 
 
 def test_tracemalloc() -> None:

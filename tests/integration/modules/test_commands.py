@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tests import programs
+
 
 @pytest.mark.parametrize("first", ["", "import logging", "import logging; logging.getLogger('vmscope.commands')"])
 def test_what_a_command_raises_is_never_printed(first: str) -> None:
@@ -23,27 +25,7 @@ def test_what_a_command_raises_is_never_printed(first: str) -> None:
     assert (done.stdout, done.stderr) == ("T.fail failed: ZeroDivisionError: division by zero\n", "")
 
 
-MAIN = """
-import _thread, sys, io
-from vmscope import commands
-assert "threading" not in sys.modules
-def run(out):
-    import threading
-    out.write(threading.current_thread().name)
-commands.register(commands.Command("T.first", "Imports.", run))
-done = _thread.allocate_lock(); done.acquire()
-def work():
-    commands.execute("T.first", io.StringIO())
-    done.release()
-_thread.start_new_thread(work, ())
-done.acquire()
-import os, threading
-main = threading.main_thread()
-print(main is threading.current_thread(), main.ident == _thread.get_ident(), main.native_id == os.getpid(),
-      threading.enumerate() == [main], main.is_alive())
-late = threading.Thread(target=lambda: (main.join(), print("joined")))
-late.start()
-"""
+MAIN = programs.source("commands/main")
 
 
 def test_threading_imported_by_a_command() -> None:

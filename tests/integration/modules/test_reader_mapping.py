@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests import programs
 from tests.unit.test_reader_mapping import PAGE, extension
 from vmscope.native.region import mapping as twin
 
@@ -45,17 +46,7 @@ def make(mapping_type: Any) -> Callable[[Path], Any]:
     return open_mapping
 
 
-ORDERED = """
-import os, struct, sys
-fd = os.open(sys.argv[1], os.O_RDWR)
-far = os.fstat(fd).st_size - 8
-print("ready", flush=True)
-number = 0
-while True:
-    number += 1
-    os.pwrite(fd, struct.pack("=q", number), 0)
-    os.pwrite(fd, struct.pack("=q", number), far)
-"""
+ORDERED = programs.source("reader_mapping/ordered")
 
 
 @pytest.mark.skipif(not hasattr(os, "pwrite"), reason="the writer writes at offsets")
@@ -80,30 +71,7 @@ def test_read_in_order_reads_a_later_range_later(make: Callable[[Path], Any], tm
             child.kill()
 
 
-FOREIGN_FAULT = """
-import faulthandler, mmap, os, sys, threading
-from vmscope.native._native import Mapping
-path, handler = sys.argv[1], sys.argv[2]
-if handler == "faulthandler":
-    faulthandler.enable()
-fd = os.open(path, os.O_RDWR)
-big = Mapping(fd, os.fstat(fd).st_size)
-other = mmap.mmap(fd, mmap.PAGESIZE * 8)
-
-rest = big.size - 8 * mmap.PAGESIZE
-calls = {"read": lambda: big.read(0, rest), "read_in_order": lambda: big.read_in_order((0, rest), (0, rest))}
-read = calls[sys.argv[3]]
-threading.Thread(target=lambda: [read() for _ in iter(int, 1)], daemon=True).start()
-for _ in range(200):
-    try:
-        big.read(big.size - 8, 8)
-    except OSError:
-        pass
-os.ftruncate(fd, mmap.PAGESIZE)
-print("touching", flush=True)
-other[mmap.PAGESIZE * 4]
-print("unreachable", flush=True)
-"""
+FOREIGN_FAULT = programs.source("reader_mapping/foreign_fault")
 
 
 @pytest.mark.parametrize("call", ["read", "read_in_order"])
@@ -120,29 +88,7 @@ def test_a_fault_that_is_not_ours_goes_to_whom_it_belongs(tmp_path: Path, handle
     assert ("Fatal Python error: Bus error" in done.stderr) == (handler == "faulthandler")
 
 
-HANDLERS = """
-import os, sys
-from vmscope.native._native import Mapping
-def caught():
-    for line in open("/proc/self/status"):
-        if line.startswith("SigCgt:"):
-            return line.split()[1]
-fd = os.open(sys.argv[1], os.O_RDWR)
-mapping = Mapping(fd, os.fstat(fd).st_size)
-before = caught()
-mapping.read_in_order((0, 8), (4096, 8))
-print(caught() == before)
-os.ftruncate(fd, 4096)
-for ranges in ([(0, 8), (4096, 8)], [(4096, 8), (0, 8)]):
-    try:
-        mapping.read_in_order(*ranges)
-    except OSError:
-        print(caught() == before)
-try:
-    mapping.read_in_order((0, 8), (8192, 8))
-except ValueError:
-    print(caught() == before)
-"""
+HANDLERS = programs.source("reader_mapping/handlers")
 
 
 def test_no_handler_is_left_behind(tmp_path: Path) -> None:
@@ -153,30 +99,7 @@ def test_no_handler_is_left_behind(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n" * 4, "")
 
 
-SENT_SIGNAL = """
-import os, signal, sys, threading
-from vmscope.native._native import Mapping
-fd = os.open(sys.argv[1], os.O_RDWR)
-mapping = Mapping(fd, os.fstat(fd).st_size)
-seen = []
-signal.signal(signal.SIGBUS, lambda *_: seen.append(1))
-stop = threading.Event()
-def read():
-    while not stop.is_set():
-        mapping.read_in_order((0, mapping.size), (0, 8), (0, mapping.size))
-thread = threading.Thread(target=read)
-thread.start()
-for wanted in range(1, 21):
-    os.kill(os.getpid(), signal.SIGBUS)
-    while len(seen) < wanted:
-        pass
-stop.set(); thread.join()
-os.ftruncate(fd, 8)
-try:
-    mapping.read(4096 * 2, 8)
-except OSError:
-    print("guarded", len(seen))
-"""
+SENT_SIGNAL = programs.source("reader_mapping/sent_signal")
 
 
 def test_a_sent_signal_reaches_the_handler_that_was_there(tmp_path: Path) -> None:

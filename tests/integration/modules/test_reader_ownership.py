@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import ROOT, StartPython
 from tests.published import cpython, hotspot, publish, region
 from tests.support import Child
@@ -18,22 +19,7 @@ from vmscope.reader import VM, Candidate, attachment, ownership, vms
 from vmscope.reader.ownership import FileLocks
 from vmscope.reader.process import process, read_file
 
-# Holds what it is told to: a lock, a mapping.
-HOLDER = """
-import fcntl, mmap, os, sys
-held = []
-def lock(path):
-    held.append(os.open(path, os.O_RDWR))
-    fcntl.flock(held[-1], fcntl.LOCK_EX)
-def map(path):
-    fd = os.open(path, os.O_RDWR)
-    held.append(mmap.mmap(fd, 0))
-    os.close(fd)
-print("ready", flush=True)
-for line in sys.stdin:
-    eval(line)
-    print("done", flush=True)
-"""
+HOLDER = programs.source("reader_ownership/holder")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests import programs
 from vmscope.tool.spec.available_capabilities import TRACER, features
 
 pytestmark = pytest.mark.skipif(TRACER not in features(), reason="PyRefTracer came with 3.13, and needs the GIL")
@@ -26,26 +27,7 @@ def small_heap() -> Iterator[None]:
     gc.unfreeze()
 
 
-PROGRAM = """
-import os, sys, threading
-from vmscope import tool
-env = tool.vm().get_env()
-env.add_capabilities({tool.Capability.CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS})
-kept = []
-env.set_event_callbacks({tool.Event.VM_OBJECT_ALLOC: lambda env, thread, thing, klass, size: kept.append(klass)})
-env.set_event_notification_mode(True, tool.Event.VM_OBJECT_ALLOC)
-import json, re, asyncio, decimal, email.message
-json.loads(json.dumps({str(i): [i, float(i)] for i in range(300)}))
-async def main():
-    await asyncio.gather(*(asyncio.sleep(0) for _ in range(50)))
-asyncio.run(main())
-pid = os.fork()
-if pid == 0:
-    threading.Thread(target=lambda: [object() for _ in range(1000)]).start()
-    sys.exit(0)
-assert os.waitpid(pid, 0)[1] == 0
-print(len(kept) > 5000)
-"""
+PROGRAM = programs.source("allocations/program")
 
 
 def test_a_whole_program_with_imports_a_fork_and_its_end(tmp_path: Any) -> None:

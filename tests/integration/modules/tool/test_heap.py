@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests import programs
+
 
 def test_nothing_of_vmscope_s_own_is_met() -> None:
     """In a process of its own: here other tests have imported modules of vmscope twice."""
@@ -13,27 +15,7 @@ def test_nothing_of_vmscope_s_own_is_met() -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "[]\n", "")
 
 
-AFTER_ASYNCIO = """
-import asyncio, gc, resource, sys
-from vmscope import native, tool
-from vmscope.native.heap import class_histogram as census
-async def main():
-    for _ in range(3):
-        future = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().call_soon(future.set_result, 1)
-        await future
-asyncio.run(main())
-resource.setrlimit(resource.RLIMIT_AS, (1 << 31, 1 << 31))
-env = tool.vm().get_env()
-env.add_capabilities({tool.Capability.CAN_TAG_OBJECTS})
-for _ in range(2):
-    env.iterate_through_heap(0, None, tool.HeapCallbacks(heap_iteration=lambda *_: None))
-    env.follow_references(0, None, None, tool.HeapCallbacks(heap_reference=lambda *_: None))
-    for count_objects in (native.count_objects, census.count_objects):
-        assert not [row for row in count_objects() if row[0].__name__ == "FutureIter"]
-    gc.collect()
-print("done")
-"""
+AFTER_ASYNCIO = programs.source("heap/after_asyncio")
 
 
 def test_what_c_code_has_freed_is_not_found() -> None:

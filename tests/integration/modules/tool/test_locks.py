@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.support import PATIENCE
 from vmscope import native
 from vmscope.tool.host import Host
@@ -19,36 +20,7 @@ from vmscope.tool.spec.codes import Phase
 from vmscope.tool.spec.errors import InvalidObject, InvalidThread, MustPossessCapability
 
 ROOT = Path(__file__).parents[4]
-BEGIN = """
-import sys, threading, time
-before = threading.RLock()
-from tests.wait import wait_for
-from vmscope import native
-from vmscope.tool import Capability, Event, Host, Phase; from vmscope.tool.sources import event_sources as mechanisms
-from vmscope.tool.model.thread_state import ThreadState
-host = Host()
-mechanisms.install(host)
-host.enter(Phase.ONLOAD)
-env = host.get_env(agent="tester")
-env.add_capabilities({
-    Capability.CAN_GET_OWNED_MONITOR_INFO, Capability.CAN_GET_CURRENT_CONTENDED_MONITOR,
-    Capability.CAN_GET_OWNED_MONITOR_STACK_DEPTH_INFO, Capability.CAN_GET_MONITOR_INFO,
-    Capability.CAN_GENERATE_MONITOR_EVENTS,
-})
-for phase in (Phase.PRIMORDIAL, Phase.START, Phase.LIVE):
-    host.enter(phase)
-main = env.get_current_thread()
-
-def elsewhere(body):
-    thread = threading.Thread(target=body)
-    thread.start()
-    return thread
-
-def start(body):
-    thread = elsewhere(body)
-    wait_for(lambda: any(each.ident == thread.ident for each in env.get_all_threads()))
-    return thread, next(each for each in env.get_all_threads() if each.ident == thread.ident)
-"""
+BEGIN = programs.source("locks/begin")
 
 
 def run(code: str) -> None:
@@ -166,19 +138,36 @@ assert lock.acquire(timeout=5)
 
 STRESS = """
 import signal
+
+
 class Stop(Exception):
     pass
+
+
 def stop(*_):
     raise Stop
+
+
 signal.signal(signal.SIGALRM, stop)
 state, over = native.thread_state(), []
+
+
 def other():
     while not over:
         with lock:
             time.sleep(0)
         time.sleep(0.0001)  # else the main thread never has it
-callbacks = {event: lambda env, *what: len(what) for event in (
-    Event.MONITOR_CONTENDED_ENTER, Event.MONITOR_CONTENDED_ENTERED, Event.MONITOR_WAIT, Event.MONITOR_WAITED)}
+
+
+callbacks = {
+    event: lambda env, *what: len(what)
+    for event in (
+        Event.MONITOR_CONTENDED_ENTER,
+        Event.MONITOR_CONTENDED_ENTERED,
+        Event.MONITOR_WAIT,
+        Event.MONITOR_WAITED,
+    )
+}
 env.set_event_callbacks(callbacks)
 for event in callbacks:
     env.set_event_notification_mode(True, event)
