@@ -20,7 +20,7 @@ def busy(until):
 
 def idle(until):
     changes.append((time.monotonic(), "idle"))
-    time.sleep(max(0.0, until - time.monotonic()))
+    time.sleep(max(0.0, until - time.monotonic()))  # until the phase ends
 
 
 def tell():
