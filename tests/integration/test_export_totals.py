@@ -42,7 +42,7 @@ def worker(number):
     vmscope.gauge("shop.lowest#livemin").set(number)
     live.set(1)
     while not vmscope.status().running or not vmscope.status().path:
-        time.sleep(0.001)  # what is killed is in the middle of it
+        time.sleep(0.001)  # a start tells nobody that it is over
     print(number, os.getpid(), flush=True)
     signal.pause()
     sys.exit()

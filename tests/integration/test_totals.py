@@ -56,7 +56,7 @@ def child(end, before=work):
 
 def published():
     while not native.is_armed():  # the last that a start does
-        time.sleep(0.001)  # what is killed is in the middle of it
+        time.sleep(0.001)  # a start tells nobody that it is over
 """
 
 
