@@ -22,7 +22,8 @@ from typing import Any
 import pytest
 
 from tests.debugger import free_port
-from tests.integration.test_export import APP, COMMAND, eventually
+from tests.integration.test_export import APP, COMMAND
+from tests.wait import wait_for as eventually
 
 SECONDS = float(os.environ.get("VMSCOPE_LOAD", "8"))
 CONFIG = """\

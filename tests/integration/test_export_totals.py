@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_export import eventually, one, samples
+from tests.integration.test_export import one, samples
+from tests.wait import wait_for as eventually
 from vmscope.export.host import Host, Options
 from vmscope.export.text import TEXT_0
 from vmscope.reader.totals import TotalsFile

@@ -10,7 +10,10 @@ kept = []
 env.set_event_callbacks({tool.Event.VM_OBJECT_ALLOC: lambda env, thread, thing, klass, size: kept.append(klass)})  # type: ignore[has-type]
 env.set_event_notification_mode(True, tool.Event.VM_OBJECT_ALLOC)
 import asyncio
+import decimal
+import email.message
 import json
+import re
 
 json.loads(json.dumps({str(i): [i, float(i)] for i in range(300)}))
 

@@ -1,8 +1,12 @@
 # Each child runs one handshake, and gets the signal after its nth call of a function in C.
+import ctypes
 import os
 import signal
 import sys
 
+import vmscope.attach.note
+import vmscope.reader.attachment
+import vmscope.reader.machine
 from vmscope.attach.client import connect
 from vmscope.errors import VMScopeError
 

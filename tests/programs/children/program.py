@@ -1,8 +1,10 @@
 import os
 import signal
+import socket
 from contextlib import suppress
 
 from tests.wait import wait_for
+from vmscope.attach.client import connect
 from vmscope.memory import _directory
 
 FOLDER = "/tmp/hsperfdata_" + _directory.user_name(os.geteuid())

@@ -1,5 +1,6 @@
 import logging
 import sys
+import tracemalloc
 
 from vmscope import tool
 from vmscope.tool import Capability

@@ -1,4 +1,7 @@
+import json
+import os
 import sys
+import time
 
 import vmscope
 from tests.wait import wait_for

@@ -1,5 +1,10 @@
 import ctypes
+import faulthandler
 import os
+import signal
+import sys
+import threading
+import time
 
 import vmscope
 

@@ -2,6 +2,7 @@
 import multiprocessing
 import os
 import sys
+import time
 
 
 def work(queue, end):

@@ -1,6 +1,8 @@
 import fcntl
 import os
+import random
 import sys
+import threading
 
 import vmscope
 from tests.wait import wait_for

@@ -1,4 +1,7 @@
 import os
+import sys
+import time
+import warnings
 
 import vmscope
 

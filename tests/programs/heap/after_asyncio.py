@@ -1,6 +1,7 @@
 import asyncio
 import gc
 import resource
+import sys
 
 from vmscope import native, tool
 from vmscope.native.heap import class_histogram as census

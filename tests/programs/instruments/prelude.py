@@ -1,5 +1,10 @@
 # `values("python.x")` is what the counters whose names begin so are at.
+import gc
 import json
+import os
+import sys
+import threading
+import time
 
 import vmscope
 from vmscope.counters import REGISTRY  # type: ignore[attr-defined]

@@ -1,4 +1,10 @@
+import sys
 import threading
+import time
+
+from vmscope import native
+from vmscope.tool import Event
+from vmscope.tool.model.thread_state import ThreadState
 
 before = threading.RLock()
 from tests.wait import wait_for

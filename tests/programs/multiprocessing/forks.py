@@ -1,4 +1,6 @@
 import os
+import sys
+import threading
 import time
 
 import vmscope

@@ -1,5 +1,7 @@
 import os
+import sys
 import threading
+import time
 import warnings
 
 warnings.simplefilter("ignore")  # the program has threads of its own

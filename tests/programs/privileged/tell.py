@@ -1,9 +1,12 @@
 import json
+import os
+import sys
 
 import vmscope
 from vmscope import environ, native
 
 vmscope.start()
+from vmscope.agents.watchdog import actions
 from vmscope.tool import properties, vm
 
 with open("/proc/self/auxv", "rb") as file:

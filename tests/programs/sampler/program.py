@@ -1,5 +1,6 @@
 import ctypes
 import sys
+import threading
 import time
 
 import vmscope

@@ -2,6 +2,7 @@ import ctypes
 import faulthandler
 import sys
 import threading
+import time
 
 import hammer  # type: ignore[import-not-found]
 

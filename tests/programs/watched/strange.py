@@ -1,3 +1,4 @@
+import ctypes
 import mmap
 import os
 import signal
