@@ -73,9 +73,18 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
         "Let clients load agents while the program runs. Written out it also spares the program the warning.",
     ),
     ("DisableAttachMechanism", False, 0, 0, "Open no socket for jcmd, jstack, jattach and other clients."),
+    (
+        "Export",
+        "",
+        0,
+        0,
+        "Serve the metrics of this process's service for Prometheus, at :PORT of the loopback or at ADDRESS:PORT.",
+    ),
     ("Instrument", "", 0, 0, "Instruments to switch on, separated by commas, such as asyncio,gunicorn."),
 )
 
+
+_VALUES = {"Instrument": "NAME,...", "Export": "[ADDRESS]:PORT"}
 
 # Those that can be given another value while the VM runs.
 WRITEABLE = frozenset(("PerfDataSaveToFile", "PerfDataSaveFile", "PerfDataSamplingInterval", "Instrument"))
@@ -299,7 +308,7 @@ def spelling(name: str, default: Value) -> str:
         return f"-XX:[+-]{name}"
     if isinstance(default, int):
         return f"-XX:{name}=N"
-    return f"-XX:{name}={'NAME,...' if name == 'Instrument' else 'FILE'}"
+    return f"-XX:{name}={_VALUES.get(name, 'FILE')}"
 
 
 def describe() -> str:

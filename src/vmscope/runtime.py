@@ -248,6 +248,18 @@ class VirtualMachine:
         region = self._make_region()
         if region is not None:
             self._open(region)
+        self._export()
+
+    def _export(self) -> None:
+        """Nobody who does not ask for it pays for the exporter."""
+        address = self.flags.text("Export")
+        if address:
+            from vmscope.export import inside
+
+            try:
+                inside.start(address)
+            except VMScopeError as error:
+                self.note_problem(str(error))
 
     def _listen(self) -> None:
         """Opens the socket for clients: before the region, which says whether there is one."""
@@ -444,6 +456,8 @@ class VirtualMachine:
                     region.clean()
             self.region = None
         self.keeper = None
+        if self.flags.text("Export") and "vmscope.export.inside" in sys.modules:
+            sys.modules["vmscope.export.inside"].stop()
         self._disarm()
         self._notice = None
         if sys.platform != "win32":

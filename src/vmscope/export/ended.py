@@ -13,7 +13,7 @@ import sys
 from vmscope.reader.discovery import PREFIX, TMP, Candidate, identity
 from vmscope.reader.process import user_name
 from vmscope.reader.totals import TotalsFile
-from vmscope.wire.totals import FOLDER, STACK_START, START_TICKS
+from vmscope.wire.totals import STACK_START, START_TICKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def is_there(vm: VM) -> bool:
 
 
 def adopt() -> None:
-    """Adds what this user's processes have left to the totals of their services, where there are any."""
-    if sys.platform == "win32" or not os.path.isdir(f"{TMP}/{PREFIX}{user_name(os.geteuid())}/{FOLDER}"):
+    """Adds what this user's processes have left to the totals of their services."""
+    if sys.platform == "win32" or not os.path.isdir(f"{TMP}/{PREFIX}{user_name(os.geteuid())}"):
         return
     from vmscope.memory import _file
 

@@ -43,12 +43,14 @@ _BEGIN = "sun.rt.createVmBeginTime"
 
 
 class Options:
-    """What is exported: `by_pid` each VM, else each service; `pattern` which; `limit` series of one VM's program."""
+    """What is exported: `by_pid` each VM, else each service; `pattern` which; `limit` series of one VM's program;
+    `of` only those of the service that this process belongs to."""
 
     def __init__(
         self, *, by_pid: bool = False, pattern: str = "", limit: int = LIMIT, ways: tuple[str, ...] = ORDER,
-        rules: Rules | None = None,
+        rules: Rules | None = None, of: int | None = None,
     ) -> None:  # fmt: skip
+        self.of = of
         self.by_pid = by_pid
         self.pattern = pattern
         self.limit = limit
@@ -320,6 +322,9 @@ class Host:
             self._plans.clear()
 
     def _is_wanted(self, pid: int, known: Known) -> bool:
+        if self.options.of is not None:
+            of = self._known.get(self.options.of)
+            return of is not None and (known.name, known.user) == (of.name, of.user)
         pattern = self.options.pattern
         return not pattern or any(fnmatchcase(word, pattern) for word in (known.name, known.vm.main, str(pid)))
 
@@ -365,7 +370,7 @@ class Host:
         members = services.members(seen.values())
         own_pid = os.getpid()
         for pid, member in sorted(members.items()):
-            if pid in self._known or pid == own_pid:
+            if pid in self._known or (pid == own_pid and self.options.of is None):
                 continue
             first = pid
             while (master := members[first].master) is not None and master in members:

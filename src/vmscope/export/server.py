@@ -11,9 +11,10 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 
-from vmscope.errors import CommandLineError, VMScopeError
+from vmscope.errors import VMScopeError
 from vmscope.export import text
-from vmscope.export.compression import compressed
+from vmscope.export.compression import accepted, compressed
+from vmscope.export.listening import split
 from vmscope.export.web_config import WebConfig
 
 TYPE_CHECKING = False
@@ -37,15 +38,12 @@ def address(listen: str) -> tuple[int, tuple[str, int] | str]:
     """The family and the address of `HOST:PORT`, `:PORT` (loopback), `[V6]:PORT` or `unix:PATH`."""
     if listen.startswith(UNIX) and listen != UNIX:
         return getattr(socket, "AF_UNIX", 0), listen.removeprefix(UNIX)
-    host, colon, port = listen.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
-        raise CommandLineError(f"cannot listen at {listen!r}", hint="use HOST:PORT or unix:PATH")
-    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    host, port = split(listen)
     try:
-        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise VMScopeError(f"there is no address {host!r}: {error.strerror}", hint="use one of this host's") from None
-    return found[0], (str(found[4][0]), int(port))
+    return found[0], (str(found[4][0]), port)
 
 
 class Server(ThreadingMixIn, TCPServer):
@@ -230,7 +228,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", type)
         for name, value in headers or ():
             self.send_header(name, value)
-        if len(body) > _SMALL and accepts_gzip(self.headers.get("Accept-Encoding", "")):
+        if len(body) > _SMALL and accepted(self.headers.get("Accept-Encoding", "")):
             body = compressed(body)
             self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
@@ -245,14 +243,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: what clients send is theirs."""
-
-
-def accepts_gzip(header: str) -> bool:
-    for part in header[:1024].split(","):
-        coding, _, quality = part.replace(" ", "").lower().partition(";q=")
-        if coding in ("gzip", "*"):
-            return not quality or quality.strip("0.") != ""
-    return False
 
 
 def _cut(connection: socket.socket) -> None:

@@ -57,6 +57,7 @@ if not _wanted:
     from vmscope.native.signals.crash_handler import *  # noqa: F403
     from vmscope.native.stacks.exception_handlers import *  # noqa: F403
     from vmscope.native.threads.delayed_call import *  # noqa: F403
+    from vmscope.native.threads.serving import *  # noqa: F403
     from vmscope.native.threads.thread import *  # noqa: F403
 
     if sys.platform != "win32":  # which has no such signals, sockets and locks

@@ -19,6 +19,7 @@ int vmscope_add_slots(PyObject *module);
 int vmscope_add_histogram(PyObject *module);
 int vmscope_add_thread(PyObject *module);
 int vmscope_add_delayed_call(PyObject *module);
+int vmscope_add_serving(PyObject *module);
 int vmscope_add_mirror(PyObject *module);
 int vmscope_add_crash_handler(PyObject *module);
 int vmscope_add_termination_signals(PyObject *module);

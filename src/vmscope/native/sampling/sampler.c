@@ -316,7 +316,7 @@ count_live(Sampler *self)
 #ifdef Py_GIL_DISABLED        /* the list of thread states changes while it is walked */
     return self->running + 1; /* the main one, which no thread started */
 #else
-    int64_t live = -1;
+    int64_t live = -1 - atomic_load(&vmscope_states_in_use);
     for (PyThreadState *state = vmscope_first_state(self->interpreter); state != NULL;
          state = vmscope_next_state(state)) {
         live++;

@@ -31,14 +31,14 @@
 #define COMMAND_TRIES 100       /* but so often for one that runs a command */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
-static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler", "listener", "command"};
+static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler", "listener", "command", "export"};
 
 /* Each a strong reference to its owner: what fork looks at. Under `choosing`, which is held for some instructions. */
 static Thread *active[THREAD_KINDS];
 static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic int64_t own_cpu;
-_Atomic int64_t vmscope_own_states;
+_Atomic int64_t vmscope_own_states, vmscope_states_in_use;
 
 VMSCOPE_THREAD_LOCAL int vmscope_on_own_thread;
 
@@ -76,6 +76,7 @@ OwnCode
 vmscope_begin_own_code(void)
 {
     atomic_fetch_add(&vmscope_own_states, 1);
+    atomic_fetch_add(&vmscope_states_in_use, 1);
     OwnCode own = {.gil = PyGILState_Ensure(), .state = PyThreadState_Get()};
     PyThreadState_EnterTracing(own.state);
     unblock_abort(&own.mask);
@@ -88,6 +89,7 @@ vmscope_end_own_code(OwnCode own)
     pthread_sigmask(SIG_SETMASK, &own.mask, NULL);
     PyThreadState_LeaveTracing(own.state);
     PyGILState_Release(own.gil);
+    atomic_fetch_sub(&vmscope_states_in_use, 1);
 }
 
 /* By a clock that cannot be set: to set it would make a fork, or the end of the process, wait for as long. */
@@ -732,6 +734,7 @@ after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     }
     Py_CLEAR(forking);
     atomic_store(&own_cpu, 0);
+    atomic_store(&vmscope_states_in_use, 0);
     vmscope_sampler_after_fork();
     Py_RETURN_NONE;
 }

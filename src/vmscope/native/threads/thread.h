@@ -10,7 +10,7 @@
 #include <time.h>
 
 /* The process has at most one running thread of each kind. In this order: what the first calls may start the others. */
-typedef enum { DELAYED_CALL_THREAD, MIRROR_THREAD, SAMPLER_THREAD, IO_THREAD, COMMAND_THREAD, THREAD_KINDS } ThreadKind;
+typedef enum { DELAYED_CALL_THREAD, MIRROR_THREAD, SAMPLER_THREAD, IO_THREAD, COMMAND_THREAD, SERVING_THREAD, THREAD_KINDS } ThreadKind;
 
 /* What a thread has to do: to end for the time of a fork, or for good, with whatever it has to do at the end. */
 enum { PAUSE = 1, STOP };
@@ -54,8 +54,8 @@ int64_t vmscope_now(void);              /* CLOCK_MONOTONIC, ns */
 /* ns of CPU that vmscope's own threads have used. */
 int64_t vmscope_own_cpu(void);
 
-/* Thread states that vmscope's own threads have made. */
-extern _Atomic int64_t vmscope_own_states;
+/* Thread states that vmscope's own threads have made, and those of them that are there now, but for the sampler's. */
+extern _Atomic int64_t vmscope_own_states, vmscope_states_in_use;
 
 /* Around Python code of vmscope's on such a thread: takes the GIL, and the program's tools see nothing in between:
  * neither sys.monitoring nor sys.settrace and sys.setprofile. */
