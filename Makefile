@@ -14,7 +14,7 @@ export VENV PYTHON
 export VMSCOPE_WERROR ?= 1
 .DEFAULT_GOAL := help
 
-.PHONY: help agents setup test fuzz test-windows matrix freethreaded pythons cpython lint format types bench docs tables demo jdks clean
+.PHONY: help agents setup test fuzz test-windows matrix freethreaded pythons cpython lint format types bench docs tables demo jdks prometheus clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ pythons: setup ## CPython 3.14 and 3.15 from Debian's packages, and the tests of
 
 cpython: setup ## CPython's own tests of sys, signals, threads, ... under `vmscope run` and under `python`: no new failure
 	$(python) scripts/cpython_tests.py $(ARGS)
+
+prometheus: setup ## prometheus_client's own tests with the drop-in, for its last four minor versions, fetched by pip
+	$(python) scripts/prometheus_suite.py $(ARGS)
 
 lint: setup ## ruff: rules and format; clang-format and cppcheck for C
 	$(python) -m ruff check

@@ -33,6 +33,9 @@ READERS = {
     "cli/_table.py": {"NO_COLOR", "TERM", "COLUMNS"},
     "cli/jstat.py": {"USERPROFILE"},  # Windows: where the user's own views are
     "commands/info.py": {"*"},  # shown to who may attach
+    "integrations/prometheus/collector.py": {"*"},  # prometheus_client's variables, as it reads them
+    "integrations/prometheus/metrics.py": {"*"},
+    "integrations/prometheus/values.py": {"*"},
     "counters/identity.py": {"PYTHONHASHSEED"},  # what CPython itself has obeyed
     "counters/standard.py": {"PYTHONTRACEMALLOC"},
     "tool/jni/java_system.py": {"*"},  # System.getenv: an agent's own question

@@ -278,10 +278,10 @@ def labelled(name: str, labels: dict[str, str], reserved: str = "") -> str:
             raise CounterNameError(f"label {label!r} is not made of ASCII letters, digits and underscores")
         if label == reserved:
             raise CounterNameError(f"label {label!r} belongs to the buckets of a histogram; choose another")
-    return name + "{" + ",".join(f'{label}="{_escaped(labels[label])}"' for label in sorted(labels)) + "}"
+    return name + "{" + ",".join(f'{label}="{escaped(labels[label])}"' for label in sorted(labels)) + "}"
 
 
-def _escaped(value: str) -> str:
+def escaped(value: str) -> str:
     if value.isascii() and value.isprintable() and not ({" ", '"', "\\"} & set(value)):
         return value
     return "".join(map(_escaped_character, value))

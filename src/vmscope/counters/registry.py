@@ -42,8 +42,8 @@ class Registry:
 
     def __init__(self) -> None:
         self._counters: dict[str, AnyCounter] = {}
-        self._parts: dict[str, AnyCounter] = {}  # by the names of entries that are not their own
-        self._fractions: dict[str, Counter] = {}  # by name, those that have an entry for what is not whole
+        self._parts: dict[str, Any] = {}  # by the names of entries that are not their own
+        self._fractions: dict[str, Any] = {}  # by name, those that have an entry for what is not whole
         self._shown: dict[str, object] = {}  # of these, those whose second entry is in the region
         self._region: Region | None = None
         self._lock = RLock()
@@ -191,7 +191,7 @@ class Registry:
         self._fractions = {}
         native.reset_slots(self._counters)
 
-    def show_fraction(self, counter: Counter) -> None:
+    def show_fraction(self, counter: Any) -> None:
         """An amount that is not whole is about to be added to a counter: it has a second entry from now on."""
         with self._lock:
             name = counter.name + FLOAT
@@ -200,12 +200,16 @@ class Registry:
             self._fractions[counter.name] = counter
             self._allocate_fraction(counter)
 
-    def _allocate_fraction(self, counter: Counter) -> None:
+    def _allocate_fraction(self, counter: Any) -> None:
         mark = object()  # a signal handler that comes in between finds another one's
         if self._region is not None and self._shown.setdefault(counter.name, mark) is mark:
             self._region.allocate((counter.fraction(),))
 
-    def _add(self, counter: AnyCounter) -> AnyCounter:
+    def add(self, counter: Any) -> Any:
+        """Puts in a counter, or gives what has its name: one of a kind of its own, with `name` and `entries()`."""
+        return self._add(counter)
+
+    def _add(self, counter: Any) -> Any:
         with self._lock:
             parts = self._parts
             if counter.name in parts:

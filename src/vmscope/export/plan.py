@@ -6,7 +6,7 @@ import math
 
 from vmscope.export import standard
 from vmscope.export.facts import FACTS
-from vmscope.export.model import COUNTER, GAUGE, HISTOGRAM, MARKS, MAX, MOST_RECENT, SUM, Family, Otel, Point, Source
+from vmscope.export.model import COUNTER, GAUGE, HISTOGRAM, MARKS, MAX, MOST_RECENT, SUM, SUMMARY, Family, Otel, Point, Source
 from vmscope.export.names import Entry, Labels, legacy, with_unit
 from vmscope.export.standard import JAVA, PYTHON, TICKS
 from vmscope.reader.machine import CPYTHON, HOTSPOT, kind_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TIME = "time"  # a mark: when the gauge of this name was set
 BITS = "f64"  # a mark: the number is the bits of a double
+PART = "summary"  # a mark: the count or the sum of a summary
 _BILLION = 1e9
 
 
@@ -130,6 +131,10 @@ class Plan:
             if found.complete:
                 self._add_histogram(base, labels, found, rules)
                 series = [each for each in series if each not in found.members]
+        for (base, labels), parts in summaries(series).items():
+            if len(parts) == 2:
+                self._add_summary(base, labels, parts, rules)
+                series = [each for each in series if each not in parts.values()]
         for each in series:
             if _TIME in each.entry.marks:
                 self._times[each.entry.base, each.entry.labels] = each.column
@@ -179,6 +184,17 @@ class Plan:
             divisor = 1
         sources.append([Source(found.total.column)])
         self._add(Point(family, labels, sources, divisor=divisor, bounds=tuple(bounds)))
+
+    def _add_summary(self, base: str, labels: Labels, parts: dict[str, Series], rules: Rules | None) -> None:
+        family = own_family(base, SUMMARY, parts["sum"].units)
+        if rules is not None:
+            mapped = rules.match(base, labels, SUMMARY, family)
+            if mapped is None:
+                return
+            family, labels = mapped.family, mapped.labels
+        if BITS in parts["sum"].entry.marks:
+            self.bits.append(parts["sum"].column)
+        self._add(Point(family, labels, [[Source(parts[part].column)] for part in ("count", "sum")]))
 
     # -- columns
 
@@ -231,6 +247,16 @@ def histograms(series: list[Series]) -> dict[tuple[str, Labels], Histogram]:
         base = each.entry.base
         if base.endswith(".sum") and (key := (base.removesuffix(".sum"), each.entry.labels)) in found:
             found[key].total = each
+    return found
+
+
+def summaries(series: list[Series]) -> dict[tuple[str, Labels], dict[str, Series]]:
+    """The parts of summaries, by name and labels: `NAME.count#summary` and `NAME.sum#summary`."""
+    found: dict[tuple[str, Labels], dict[str, Series]] = {}
+    for each in series:
+        base, _, part = each.entry.base.rpartition(".")
+        if PART in each.entry.marks and part in ("count", "sum"):
+            found.setdefault((base, each.entry.labels), {})[part] = each
     return found
 
 

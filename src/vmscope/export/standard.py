@@ -177,7 +177,7 @@ _UCUM = {"seconds": "s", "bytes": "By"}
 _OURS = ("python.", "vmscope.")
 OTHERS = _others()
 # Whatever else begins so is the VM's own business, and exported by mapping files only.
-RESERVED = ("sun.", "java.", "jdk.", "com.sun.", "proc.")
+RESERVED = ("sun.", "java.", "jdk.", "com.sun.", "proc.", "prometheus.")
 KNOWN = frozenset(row[0] for row in CATALOGUE)
 
 _TEXTS = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from vmscope import environ
 from vmscope.errors import InstrumentError, VMScopeError
 
 TYPE_CHECKING = False
@@ -33,9 +34,17 @@ INSTRUMENTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "ThreadPoolExecutor and ProcessPoolExecutor: workers, what waits for one, what is done.",
     ),
     ("gunicorn", ("gunicorn.workers.base",), "Requests to the WSGI application of each gunicorn worker."),
+    (
+        "prometheus",
+        ("prometheus_client.values", "prometheus_client.metrics", "prometheus_client.multiprocess"),
+        "The program's own metrics of prometheus_client, which then need no files for several processes.",
+    ),
     ("uvicorn", ("uvicorn.config",), "Requests to the application that uvicorn serves."),
     ("warnings", ("sys",), "Warnings shown, by category."),
 )
+
+# Variables that switch an instrument on where vmscope starts by itself, or by `vmscope run`.
+VARIABLES = {"PROMETHEUS_MULTIPROC_DIR": "prometheus"}
 
 _on: dict[Key, Undo] = {}  # what takes each away again
 _resting: set[Key] = set()
@@ -53,6 +62,11 @@ def instrument(*names: str) -> None:
     for name, modules, _ in rows:
         for module in modules:
             _switch_on((name, module))
+
+
+def instrument_by_environment() -> None:
+    """Switches on what VARIABLES say."""
+    instrument(*(name for variable, name in VARIABLES.items() if environ.get(variable)))
 
 
 def suspend() -> None:

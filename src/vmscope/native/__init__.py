@@ -42,6 +42,7 @@ if "trace_allocations" not in globals():  # nor has one before 3.13
     from vmscope.native.events.allocations import *  # noqa: F403
 if not _wanted:
     from vmscope.native.attach.protocol import *  # noqa: F403
+    from vmscope.native.counters.cells import *  # noqa: F403
     from vmscope.native.counters.histogram import *  # noqa: F403
     from vmscope.native.counters.slots import *  # noqa: F403
     from vmscope.native.counters.tally import *  # noqa: F403

@@ -7,6 +7,7 @@ native_exec(PyObject *module)
     static int (*const parts[])(PyObject *) = {
         vmscope_add_slots,
         vmscope_add_histogram,
+        vmscope_add_cells,
         vmscope_add_thread,
         vmscope_add_delayed_call,
         vmscope_add_serving,
@@ -55,6 +56,8 @@ native_traverse(PyObject *module, visitproc visit, void *arg)
 {
     NativeState *state = vmscope_state(module);
     Py_VISIT(state->long_slot);
+    Py_VISIT(state->counter_slot);
+    Py_VISIT(state->float_gauge_slot);
     Py_VISIT(state->text_slot);
     Py_VISIT(state->histogram_slot);
     Py_VISIT(state->timer);
@@ -71,6 +74,8 @@ native_clear(PyObject *module)
 {
     NativeState *state = vmscope_state(module);
     Py_CLEAR(state->long_slot);
+    Py_CLEAR(state->counter_slot);
+    Py_CLEAR(state->float_gauge_slot);
     Py_CLEAR(state->text_slot);
     Py_CLEAR(state->histogram_slot);
     Py_CLEAR(state->timer);

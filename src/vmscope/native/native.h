@@ -17,6 +17,7 @@ int vmscope_end_region(void);
 /* Each part adds its types and functions to the module; 0, or -1 with an exception set. */
 int vmscope_add_slots(PyObject *module);
 int vmscope_add_histogram(PyObject *module);
+int vmscope_add_cells(PyObject *module);
 int vmscope_add_thread(PyObject *module);
 int vmscope_add_delayed_call(PyObject *module);
 int vmscope_add_serving(PyObject *module);
@@ -56,6 +57,7 @@ int vmscope_add_jni(PyObject *module);
 typedef struct {
     PyTypeObject *long_slot;
     PyTypeObject *counter_slot;
+    PyTypeObject *float_gauge_slot;
     PyTypeObject *text_slot;
     PyTypeObject *histogram_slot;
     PyTypeObject *timer;
@@ -225,6 +227,13 @@ vmscope_as_double(PyObject *number, double *out)
     *out = PyFloat_AsDouble(number);
     return *out == -1.0 && PyErr_Occurred() ? -1 : 0;
 }
+
+/* Adds an amount that is not negative to a CounterSlot: whole ones to `whole`, others to `fraction`, whose entry is made
+ * with the first one (slots.c). -1 with an exception set. */
+int vmscope_add_to_counter(PyObject *counter, double amount);
+
+/* Counts a value in a HistogramSlot (histogram.c). -1 with an exception set. */
+int vmscope_observe(PyObject *histogram, double value);
 
 /* __init_subclass__ of the slots: METH_CLASS | METH_NOARGS. A subclass gets method descriptors of its own for what it
  * inherits: the interpreter's fast call of a method in C is for objects of the very type that the descriptor names. */

@@ -56,6 +56,12 @@ observe(HistogramSlot *self, double x)
     return 0;
 }
 
+int
+vmscope_observe(PyObject *self, double value)
+{
+    return observe((HistogramSlot *)self, value);
+}
+
 static PyObject *
 histogram_observe(PyObject *self, PyObject *number)
 {

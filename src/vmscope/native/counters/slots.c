@@ -182,25 +182,22 @@ refuse_negative(void)
     return NULL;
 }
 
-static PyObject *
-add_double(PyObject *self, double amount)
+int
+vmscope_add_to_counter(PyObject *self, double amount)
 {
-    if (!(amount >= 0)) { /* nan too */
-        return refuse_negative();
-    }
     if (amount < 0x1p63 && amount == (double)(int64_t)amount) {
         vmscope_add(&((LongSlot *)self)->value, (int64_t)amount);
-        Py_RETURN_NONE;
+        return 0;
     }
     if (bits_of(self) == 0) { /* the first one */
         PyObject *shown = vmscope_call_method(self, "_show_fraction", NULL);
         if (shown == NULL) {
-            return NULL;
+            return -1;
         }
         Py_DECREF(shown);
     }
     vmscope_add_double(&((CounterSlot *)self)->fraction, amount);
-    Py_RETURN_NONE;
+    return 0;
 }
 
 static PyObject *
@@ -210,7 +207,14 @@ counter_add(PyObject *self, PyObject *amount)
     if (PyLong_CheckExact(amount) && VMSCOPE_IS_COMPACT(amount)) { /* first: that is what most amounts are */
         value = VMSCOPE_COMPACT_VALUE(amount);
     } else if (PyFloat_Check(amount)) {
-        return add_double(self, PyFloat_AS_DOUBLE(amount));
+        double number = PyFloat_AS_DOUBLE(amount);
+        if (!(number >= 0)) { /* nan too */
+            return refuse_negative();
+        }
+        if (vmscope_add_to_counter(self, number) < 0) {
+            return NULL;
+        }
+        Py_RETURN_NONE;
     } else if (as_int64(amount, &value) < 0) {
         return NULL;
     }
@@ -594,14 +598,13 @@ vmscope_add_slots(PyObject *module)
     if (state->counter_slot == NULL) {
         return -1;
     }
-    PyType_Spec *children[] = {&gauge_spec, &float_gauge_spec};
-    for (size_t i = 0; i < sizeof children / sizeof *children; i++) {
-        PyTypeObject *type = vmscope_add_type(module, children[i], state->long_slot);
-        if (type == NULL) {
-            return -1;
-        }
-        Py_DECREF(type);
+    state->float_gauge_slot = vmscope_add_type(module, &float_gauge_spec, state->long_slot);
+    PyTypeObject *gauge =
+        state->float_gauge_slot == NULL ? NULL : vmscope_add_type(module, &gauge_spec, state->long_slot);
+    if (gauge == NULL) {
+        return -1;
     }
+    Py_DECREF(gauge);
     state->text_slot = vmscope_add_type(module, &text_spec, NULL);
     return state->text_slot == NULL ? -1 : 0;
 }

@@ -134,6 +134,8 @@ class CounterSlot(LongSlot):
 
     def add(self, amount: int | float, /) -> None:
         if isinstance(amount, float) and not (amount.is_integer() and amount < _END):
+            if not amount >= 0:
+                raise ValueError(_NEGATIVE)
             self._add_fraction(amount)
             return
         value = _int64(int(amount) if isinstance(amount, float) else amount)
@@ -142,8 +144,6 @@ class CounterSlot(LongSlot):
         self._add(value)
 
     def _add_fraction(self, amount: float) -> None:
-        if not amount >= 0:
-            raise ValueError(_NEGATIVE)
         if not self._fraction:
             self._show_fraction()
         with _lock:
