@@ -24,6 +24,7 @@ _SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
     ("UsePerfData", True, 0, 0, "Publish counters in a region. Without it they still count, but no tool sees them."),
     ("PerfDataMemorySize", 65536, 1 << 10, 1 << 30, "Bytes for the region, rounded up to whole pages."),
+    ("PerfDataMemoryLimit", 16 << 20, 1 << 10, 1 << 30, "Bytes up to which the region grows when it is full."),
     ("PerfDisableSharedMem", False, 0, 0, "Keep the region in private memory: no file, and no tool sees it."),
     (
         "PerfBypassFileSystemCheck",

@@ -309,7 +309,7 @@ class VirtualMachine:
     def _make_region(self) -> Region | None:
         self.reason = ""
         try:
-            self.region = Region(self.flags.number("PerfDataMemorySize"))
+            self.region = Region(self.flags.number("PerfDataMemorySize"), self.flags.number("PerfDataMemoryLimit"))
         except MemoryError:
             self.region, self.reason = None, "no memory for the region"
         return self.region

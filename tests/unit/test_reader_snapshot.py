@@ -219,6 +219,9 @@ class Counted:
         self.count += len(out) * 8
         self._mapping.gather(offsets, out)
 
+    def grow(self, size: int) -> bool:
+        return bool(self._mapping.grow(size))
+
 
 def counted(reader: Reader) -> Counted:
     mapping = Counted(reader.mapping)

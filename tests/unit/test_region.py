@@ -104,6 +104,33 @@ def test_a_bad_name_takes_no_space(native: Any, name: str) -> None:
     assert values(region) == {}
 
 
+def test_a_full_region_grows(native: Any) -> None:
+    """What has mapped the region as it was meets its end; what looks again finds all, under different names."""
+    region = Region(PAGE, 20 * PAGE)
+    slots = [native.CounterSlot() for _ in range(900)]
+    sizes, shown = set(), {}
+    for number, slot in enumerate(slots):
+        assert region.allocate([(f"number.{number}" + "x" * (number % 9), 0, 1, 2, slot, 0)])
+        slot.add(number)
+        if region.capacity not in sizes:
+            sizes.add(region.capacity)
+            shown[region.capacity] = bytes(region.mirror.image), region.mirror.used
+    assert sizes == {PAGE, 2 * PAGE, 4 * PAGE, 8 * PAGE, 16 * PAGE}
+    region.mirror.refresh()
+    whole = decode(region.mirror.image)
+    values = {name: value for name, value in whole.values(region.mirror.image).items() if name.startswith("number.")}
+    assert sorted(values.values()) == list(range(900))
+    fillers = [entry.name for entry in whole.entries if not entry.name.startswith("number.")]
+    assert fillers == [f"vmscope.fill.{number}" for number in range(1, 5)]
+    for size in sizes - {max(sizes)}:
+        ends = {entry.offset for entry in whole.entries}
+        assert size in ends  # an entry begins where the region ended
+    assert region.mirror.overflow == 0
+    while region.allocate([(f"more.{len(region.mirror.image)}.{region.mirror.used}", 0, 1, 2, slots[0], 0)]):
+        pass
+    assert (region.capacity, region.mirror.overflow > 0) == (20 * PAGE, True)
+
+
 def test_overflow_is_hotspots(native: Any) -> None:
     """An entry that would end exactly at the end does not fit; one that is smaller may still come later."""
     region = Region(PAGE)

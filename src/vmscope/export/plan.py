@@ -6,7 +6,20 @@ import math
 
 from vmscope.export import standard
 from vmscope.export.facts import FACTS
-from vmscope.export.model import COUNTER, GAUGE, HISTOGRAM, MARKS, MAX, MOST_RECENT, SUM, SUMMARY, Family, Otel, Point, Source
+from vmscope.export.model import (
+    COUNTER,
+    GAUGE,
+    HISTOGRAM,
+    MARKS,
+    MAX,
+    MOST_RECENT,
+    SUM,
+    SUMMARY,
+    Family,
+    Otel,
+    Point,
+    Source,
+)
 from vmscope.export.names import Entry, Labels, legacy, with_unit
 from vmscope.export.standard import JAVA, PYTHON, TICKS
 from vmscope.reader.machine import CPYTHON, HOTSPOT, kind_of

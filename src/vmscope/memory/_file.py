@@ -63,7 +63,7 @@ class RegionFile:
             _stale.clean(directory, pid)
             image, used = mirror.copy()  # another thread may append meanwhile
             create(directory, pid, image, self)
-        mirror.set_file(os.fsencode(self.path), self.device, self.inode, used)
+        mirror.set_file(os.fsencode(self.path), self.device, self.inode, used, len(image))
 
     def become(self, path: str, fd: int) -> None:
         """From now on this is the file that `fd` is; `path` is what it is called, or will be."""

@@ -54,19 +54,24 @@ _GRANULARITY = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 65536
 
 
 class Region:
-    """An image of `capacity` bytes (rounded up to whole pages) and what stands in it.
+    """An image of `capacity` bytes (rounded up to whole pages), which grows up to `limit`, and what stands in it.
 
     `mirror` keeps the image current; `file` is where others see it, or None.
     """
 
-    __slots__ = ("_making", "capacity", "file", "mirror")
+    __slots__ = ("_making", "file", "mirror")
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity = -(-capacity // _GRANULARITY) * _GRANULARITY
-        self.mirror = native.Mirror(self.capacity, monotonic_ns())
+    def __init__(self, capacity: int, limit: int = 0) -> None:
+        first, last = (-(-size // _GRANULARITY) * _GRANULARITY for size in (capacity, limit))
+        self.mirror = native.Mirror(first, monotonic_ns(), max(first, last if sys.platform != "win32" else 0))
         self.mirror.image[:PROLOGUE] = native.EMPTY_PROLOGUE
         self.file: File | None = None
         self._making: File | None = None  # until it is whole
+
+    @property
+    def capacity(self) -> int:
+        """How large it is now."""
+        return len(self.mirror.image)
 
     def allocate(self, entries: Sequence[Entry]) -> bool:
         """Appends the entries of one counter; from then on they show its values. False when they did not fit.

@@ -23,7 +23,7 @@ class MappedView(Mapping):
 
     def __init__(self, view: memoryview) -> None:
         self._fd = -1
-        self.size = len(view)
+        self.size = self._reach = len(view)
         self._view: memoryview | None = view
 
     @property

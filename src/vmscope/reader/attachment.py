@@ -39,6 +39,7 @@ else:
 
 SCHEME = "file:"
 MAX_SIZE = 1 << 30  # bytes: no writer makes a larger region
+REACH = 16 << 20  # bytes: a region may grow so large while it is mapped
 
 ROOT = 0
 
@@ -355,6 +356,6 @@ def _size(found: os.stat_result, path: str, pid: int | None, size: int | None, *
 
 def _map(fd: int, size: int, path: str, pid: int | None) -> native.Mapping:
     try:
-        return native.Mapping(fd, size)
+        return native.Mapping(fd, size, REACH)
     except OSError as error:
         raise NoRegion(f"Could not map PerfMemory: {path}: {error.strerror}", pid=pid, path=path) from None

@@ -23,6 +23,10 @@ class OwnMemory(mapping.Mapping):
         self._mirror = mirror
         self.size = len(mirror.image)
 
+    def grow(self, size: int) -> bool:
+        self.size = len(self._mirror.image)
+        return size <= self.size
+
     def read(self, offset: int, length: int) -> bytes:
         self._check(offset, length)
         self._mirror.refresh()

@@ -39,6 +39,7 @@ _TEXT_READS = 6
 _TEXT_PAUSES = (0.0, 0.0, 0.0002, 0.001, 0.002, 0.005)  # seconds after each reading of texts that was in vain
 _POLL = 0.02  # seconds between looks at `accessible`
 _ENTRY_HEADER_SIZE = 20
+PAGE = 4096
 _BIG = sys.byteorder == "big"
 
 
@@ -353,6 +354,9 @@ class Reader:
 
     def _whole(self, head: Prologue) -> int:
         """How many bytes of the region are looked at."""
+        size, used = self.mapping.size, head.used + ZERO_LENGTH
+        if used > size and size % PAGE == 0 and head.major != 1:  # a region in whole pages, as those that grow
+            self.mapping.grow(-(-used // PAGE) * PAGE)  # not where that is a lie
         return min(self.mapping.size, MAX_COPY_1 if head.major == 1 else MAX_COPY)
 
     # -- bytes and errors

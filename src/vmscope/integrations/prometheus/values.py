@@ -1,4 +1,4 @@
-"""Values: what stands in the place of prometheus_client's classes of values, and which cells there are.
+"""Values: what stands instead of prometheus_client's classes of values, and which cells there are.
 
 In multiprocess mode the cells belong to a folder, which names those whose metrics are collected together, and to the
 identifier of a process. Nothing is written to that folder.

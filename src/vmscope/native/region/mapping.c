@@ -129,7 +129,7 @@ guarded_gather(char *to, const char *base, size_t mapped, size_t size, const Off
 typedef struct {
     PyObject_HEAD char *base;
     size_t size;   /* what the caller asked for */
-    size_t mapped; /* the same, up to the next page */
+    size_t mapped; /* up to where it may grow, as the file does; at least the same, up to the next page */
     long users;    /* atomic: 1 while open, and 1 for each read that is running; at 0 it is unmapped */
     int closed;    /* atomic */
 } Mapping;
@@ -169,10 +169,10 @@ raise_fault(void)
 static PyObject *
 mapping_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"fd", "size", NULL};
+    static char *names[] = {"fd", "size", "reach", NULL};
     int fd;
-    Py_ssize_t size;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "in:Mapping", names, &fd, &size)) {
+    Py_ssize_t size, reach = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "in|n:Mapping", names, &fd, &size, &reach)) {
         return NULL;
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -184,7 +184,7 @@ mapping_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     self->size = (size_t)size;
-    self->mapped = ((size_t)size + page - 1) & ~(page - 1);
+    self->mapped = ((size_t)(reach > size && reach < INT32_MAX ? reach : size) + page - 1) & ~(page - 1);
     void *base = mmap(NULL, self->mapped, PROT_READ, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED) {
         PyErr_SetFromErrno(PyExc_OSError);
@@ -194,6 +194,38 @@ mapping_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->base = base;
     self->users = 1;
     return (PyObject *)self;
+}
+
+typedef struct {
+    char *to;
+    size_t offset, length;
+} Part;
+
+static bool copy_parts(Mapping *self, const Part *parts, Py_ssize_t count);
+
+/* The last byte is all that is looked at: what a file lacks before it reads as zeros. */
+static PyObject *
+mapping_grow(Mapping *self, PyObject *arg)
+{
+    Py_ssize_t size = PyLong_AsSsize_t(arg);
+    if (size == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    char last;
+    if (size <= 0 || (size_t)size > self->mapped) {
+        Py_RETURN_FALSE;
+    }
+    if ((size_t)size > self->size) {
+        if (!copy_parts(self, &(Part){&last, (size_t)size - 1, 1}, 1)) {
+            if (!PyErr_ExceptionMatches(PyExc_OSError)) {
+                return NULL;
+            }
+            PyErr_Clear();
+            Py_RETURN_FALSE;
+        }
+        self->size = (size_t)size;
+    }
+    Py_RETURN_TRUE;
 }
 
 static PyObject *
@@ -215,11 +247,6 @@ mapping_dealloc(Mapping *self)
     type->tp_free(self);
     Py_DECREF(type);
 }
-
-typedef struct {
-    char *to;
-    size_t offset, length;
-} Part;
 
 /* The bytes that a part is to be copied into; NULL with an exception set. */
 static PyObject *
@@ -469,6 +496,8 @@ mapping_closed(Mapping *self, void *Py_UNUSED(closure))
 }
 
 static PyMethodDef mapping_methods[] = {
+    {"grow", (PyCFunction)mapping_grow, METH_O,
+     "grow(size): looks at so much of the file, which has become larger. False where it has not, or beyond `reach`."},
     {"read", (PyCFunction)mapping_read, METH_VARARGS,
      "read(offset, length) -> bytes\n\nA copy made in whole aligned words of 8 bytes. OSError when the file was "
      "truncated,\nValueError outside the mapping or after close."},
@@ -486,7 +515,7 @@ static PyMethodDef mapping_methods[] = {
 };
 
 static PyGetSetDef mapping_getset[] = {
-    {"size", (getter)mapping_size, NULL, "The size in bytes, as given.", NULL},
+    {"size", (getter)mapping_size, NULL, "How many bytes are looked at.", NULL},
     {"closed", (getter)mapping_closed, NULL, "True after close.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -496,7 +525,8 @@ static PyType_Slot mapping_slots[] = {
     {Py_tp_dealloc, mapping_dealloc},
     {Py_tp_methods, mapping_methods},
     {Py_tp_getset, mapping_getset},
-    {Py_tp_doc, "Mapping(fd, size)\n--\n\nA file of another process, mapped read-only; the descriptor may be closed."},
+    {Py_tp_doc, "Mapping(fd, size, reach=size)\n--\n\nA file of another process, mapped read-only; the descriptor may be "
+                "closed."},
     {0, NULL},
 };
 

@@ -34,10 +34,11 @@ class Mapping:
     A file that was truncated gives OSError, an offset outside it or a closed mapping ValueError.
     """
 
-    __slots__ = ("_fd", "size")
+    __slots__ = ("_fd", "_reach", "size")
 
-    def __init__(self, fd: int, size: int) -> None:
+    def __init__(self, fd: int, size: int, reach: int = 0) -> None:
         self._fd = -1
+        self._reach = max(size, reach)
         if size <= 0:
             raise ValueError(f"cannot map {size} bytes")
         self.size = size
@@ -60,6 +61,18 @@ class Mapping:
             offset += len(part)
             length -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def grow(self, size: int) -> bool:
+        """Looks at so much of the file, which has become larger. False where it has not, or beyond `reach`."""
+        if not 0 < size <= self._reach:
+            return False
+        if size > self.size:
+            if self._fd < 0:
+                raise ValueError("the mapping is closed")
+            if os.fstat(self._fd).st_size < size:
+                return False
+            self.size = size
+        return True
 
     def read_in_order(self, *ranges: tuple[int, int]) -> tuple[bytes, ...]:
         for offset, length in ranges:

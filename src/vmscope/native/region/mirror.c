@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,7 +19,7 @@ static _Atomic(Mirror *) direct;
 static void *
 place_private_image(void *where, size_t capacity)
 {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (where == NULL ? 0 : MAP_FIXED);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (where == NULL ? 0 : MAP_FIXED);
     return mmap(where, capacity, PROT_READ | PROT_WRITE, flags, -1, 0);
 }
 
@@ -45,13 +46,14 @@ forget_file(Mirror *self)
 static PyObject *
 mirror_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"capacity", "epoch", NULL};
-    Py_ssize_t capacity;
+    static char *names[] = {"capacity", "epoch", "limit", NULL};
+    Py_ssize_t capacity, limit = 0;
     long long epoch;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "nL:Mirror", names, &capacity, &epoch)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "nL|n:Mirror", names, &capacity, &epoch, &limit)) {
         return NULL;
     }
-    if (capacity < PROLOGUE_SIZE || capacity % 8 != 0 || capacity > INT32_MAX) {
+    limit = limit > capacity ? limit : capacity;
+    if (capacity < PROLOGUE_SIZE || capacity % 8 != 0 || limit % 8 != 0 || limit > INT32_MAX) {
         PyErr_Format(PyExc_ValueError, "an image is a multiple of 8 bytes, from 32 on, not %zd", capacity);
         return NULL;
     }
@@ -64,9 +66,14 @@ mirror_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->capacity = (size_t)capacity;
     self->used = PROLOGUE_SIZE;
     self->epoch = epoch;
-    self->dirty = PyMem_RawCalloc(self->capacity / PAGE + 1, 1);
+    self->limit = (size_t)limit;
+    self->dirty = PyMem_RawCalloc(self->limit / PAGE + 1, 1);
     self->first = self->last = PyMem_RawCalloc(1, sizeof *self->first);
-    void *image = place_private_image(NULL, self->capacity);
+    void *image = place_private_image(NULL, self->limit);
+    if (image == MAP_FAILED) { /* no room to grow into */
+        self->limit = self->capacity;
+        image = place_private_image(NULL, self->limit);
+    }
     self->image = image == MAP_FAILED ? NULL : image;
     if (self->dirty == NULL || self->first == NULL || self->image == NULL) {
         Py_DECREF(self);
@@ -92,7 +99,7 @@ mirror_dealloc(PyObject *object)
         chunk = next;
     }
     if (self->image != NULL) {
-        munmap(self->image, self->capacity);
+        munmap(self->image, self->limit);
     }
     PyMem_RawFree((void *)self->dirty);
     Py_XDECREF(self->on_loss);
@@ -102,11 +109,20 @@ mirror_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
+static size_t
+capacity_now(Mirror *self)
+{
+    pthread_mutex_lock(&self->thread.mutex);
+    size_t capacity = self->capacity;
+    pthread_mutex_unlock(&self->thread.mutex);
+    return capacity;
+}
+
 static int
 mirror_getbuffer(PyObject *object, Py_buffer *view, int flags)
 {
     Mirror *self = (Mirror *)object;
-    return PyBuffer_FillInfo(view, object, self->image, (Py_ssize_t)self->capacity, 0, flags);
+    return PyBuffer_FillInfo(view, object, self->image, (Py_ssize_t)capacity_now(self), 0, flags);
 }
 
 static void
@@ -196,12 +212,64 @@ read_binding(NativeState *state, PyObject *item, size_t length, Binding *out)
     return 0;
 }
 
+/* -- growing: the file gets longer, and nothing moves -------------------------------------------------- */
+
+#define FILLER_LEAST 40 /* bytes: an entry's header, the longest name of a filler, some bytes of text */
+
+/* Whether entries fit so that what is left can end them all, or be filled up later. */
+static int
+fits(const Mirror *self, size_t length)
+{
+    size_t room = self->capacity - self->used;
+    return length < room && (self->limit == self->capacity || self->direct || room - length >= FILLER_LEAST);
+}
+
+/* An empty text in all that is left: readers that have mapped the file as it was meet its end there, others go on. */
+static void
+fill_up(Mirror *self)
+{
+    uint32_t length = (uint32_t)(self->capacity - self->used);
+    unsigned char *at = self->image + self->used;
+    char name[16];
+    int named = snprintf(name, sizeof name, "vmscope.fill.%d", ++self->growths) + 1;
+    put_int32(at + 4, ENTRY_HEADER);                           /* where the name is */
+    put_int32(at + 8, (int32_t)length - ENTRY_HEADER - named); /* the text's length */
+    at[12] = 'B';
+    at[13] = 1; /* supported */
+    at[14] = 5; /* a string */
+    at[15] = 1; /* that does not change */
+    put_int32(at + 16, ENTRY_HEADER + named);
+    memcpy(at + ENTRY_HEADER, name, (size_t)named);
+    atomic_thread_fence(memory_order_release);
+    put_int32(at, (int32_t)length);
+    self->used = (uint32_t)self->capacity;
+    put_int32(self->image + PROLOGUE_USED, (int32_t)self->used);
+    put_int32(self->image + PROLOGUE_NUM_ENTRIES, get_int32(self->image + PROLOGUE_NUM_ENTRIES) + 1);
+}
+
+/* Makes room for entries of this length; under the mutex. Not where the file itself is the image. */
+static void
+grow(Mirror *self, size_t length)
+{
+    size_t wanted = self->capacity * 2, least = self->capacity + length + FILLER_LEAST;
+    wanted = wanted < least ? (least + PAGE - 1) / PAGE * PAGE : wanted;
+    wanted = wanted < self->limit ? wanted : self->limit;
+    if (self->direct || self->growths == MAX_GROWTHS || wanted < least || self->capacity - self->used < FILLER_LEAST) {
+        return;
+    }
+    fill_up(self);
+    self->capacity = wanted;
+}
+
 /* Adds the entries where they fit; under the mutex. */
 static int
 append_entries(Mirror *self, const char *entries, size_t length, int count, const Binding *bindings, size_t bound)
 {
     unsigned char *prologue = self->image;
-    if (length >= self->capacity - self->used) {
+    if (!fits(self, length)) {
+        grow(self, length);
+    }
+    if (!fits(self, length)) {
         put_int32(prologue + PROLOGUE_OVERFLOW, get_int32(prologue + PROLOGUE_OVERFLOW) + (int32_t)length);
         return 0;
     }
@@ -303,7 +371,8 @@ mirror_set_file(PyObject *object, PyObject *args)
     const char *path;
     unsigned long long device, inode;
     int used;
-    if (!PyArg_ParseTuple(args, "yKKi:set_file", &path, &device, &inode, &used)) {
+    Py_ssize_t extent = 0;
+    if (!PyArg_ParseTuple(args, "yKKi|n:set_file", &path, &device, &inode, &used, &extent)) {
         return NULL;
     }
     char *copy = PyMem_RawMalloc(strlen(path) + 1);
@@ -315,6 +384,7 @@ mirror_set_file(PyObject *object, PyObject *args)
     self->device = (dev_t)device;
     self->inode = (ino_t)inode;
     self->published = used < PROLOGUE_SIZE ? PROLOGUE_SIZE : (uint32_t)used;
+    self->extent = extent > 0 ? (size_t)extent : capacity_now(self);
     self->lost = self->reported = 0;
     memset(self->prologue, 0, sizeof self->prologue); /* so that the first visit writes it */
     Py_RETURN_NONE;
@@ -331,11 +401,12 @@ map_file(Mirror *self, int fd)
     if (status.st_dev != self->device || status.st_ino != self->inode) {
         return ESTALE; /* another file has been put there */
     }
-    if ((size_t)status.st_size < self->capacity) {
+    if ((size_t)status.st_size < self->extent) {
         return EIO;
     }
     /* What was added since the file was made. */
-    if (vmscope_write_range(fd, self->image + PROLOGUE_SIZE, PROLOGUE_SIZE, self->used - PROLOGUE_SIZE) < 0 ||
+    if (ftruncate(fd, (off_t)self->capacity) < 0 ||
+        vmscope_write_range(fd, self->image + PROLOGUE_SIZE, PROLOGUE_SIZE, self->used - PROLOGUE_SIZE) < 0 ||
         vmscope_write_range(fd, self->image, 0, PROLOGUE_SIZE) < 0 ||
         mmap(self->image, self->capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
         return errno;
@@ -426,15 +497,22 @@ static PyObject *
 mirror_copy(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     Mirror *self = (Mirror *)object;
-    PyObject *copy = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)self->capacity);
-    if (copy == NULL) {
-        return NULL;
+    for (;;) {
+        size_t capacity = capacity_now(self);
+        PyObject *copy = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)capacity);
+        if (copy == NULL) {
+            return NULL;
+        }
+        pthread_mutex_lock(&self->thread.mutex);
+        int grown = self->capacity != capacity;
+        memcpy(PyBytes_AS_STRING(copy), self->image, capacity);
+        uint32_t used = self->used;
+        pthread_mutex_unlock(&self->thread.mutex);
+        if (!grown) {
+            return Py_BuildValue("NI", copy, used);
+        }
+        Py_DECREF(copy);
     }
-    pthread_mutex_lock(&self->thread.mutex);
-    memcpy(PyBytes_AS_STRING(copy), self->image, self->capacity);
-    uint32_t used = self->used;
-    pthread_mutex_unlock(&self->thread.mutex);
-    return Py_BuildValue("NI", copy, used);
 }
 
 static PyObject *
@@ -479,7 +557,8 @@ static PyMethodDef mirror_methods[] = {
     {"refresh", mirror_refresh, METH_NOARGS, "Copies the slots into the image now."},
     {"copy", mirror_copy, METH_NOARGS, "The image with whole entries only, and how many bytes of it are in use."},
     {"set_file", mirror_set_file, METH_VARARGS,
-     "set_file(path, device, inode, used): the file that the thread will write; it holds the image's first bytes."},
+     "set_file(path, device, inode, used[, size]): the file that the thread will write; it holds the image's first "
+     "bytes."},
     {"map_file", mirror_map_file, METH_NOARGS,
      "Makes the file itself the image, before start(). OSError where that cannot be."},
     {"start", mirror_start, METH_VARARGS,
@@ -505,7 +584,8 @@ static PyGetSetDef mirror_getset[] = {
 };
 
 static PyType_Slot mirror_type_slots[] = {
-    {Py_tp_doc, "Mirror(capacity, epoch)\n--\n\nA region's image, and the thread that keeps it and its file current."},
+    {Py_tp_doc, "Mirror(capacity, epoch, limit=capacity)\n--\n\nA region's image, and the thread that keeps it and its "
+                "file current."},
     {Py_tp_new, mirror_new},
     {Py_tp_dealloc, mirror_dealloc},
     {Py_tp_methods, mirror_methods},

@@ -14,6 +14,9 @@
 #define PROLOGUE_MOD_TIME_STAMP 16
 #define PROLOGUE_NUM_ENTRIES 28
 
+#define ENTRY_HEADER 20
+#define MAX_GROWTHS 99
+
 #define PAGE 4096
 #define CHUNK 128
 #define IDLE_INTERVAL 500000000 /* ns: two visits a second while nothing changes */
@@ -33,7 +36,9 @@ typedef struct Chunk {
 
 typedef struct {
     PyObject_HEAD unsigned char *image;
-    size_t capacity;
+    size_t capacity; /* under the thread's mutex, as it grows: up to `limit`, which is reserved from the start */
+    size_t limit;
+    int growths;
     int64_t epoch;   /* CLOCK_MONOTONIC ns from which the clock and the time stamps count */
     LongSlot *clock; /* a bound slot that shows the ns since then, even numbers only */
     uint32_t clock_offset;
@@ -57,6 +62,7 @@ typedef struct {
     nlink_t links;      /* that the file had when it was opened; a file system may not count them */
     int lost, reported; /* it was removed or cut short; `on_loss` was called */
     PyObject *on_loss;  /* or NULL */
+    size_t extent;      /* of the file */
     uint32_t published;
     unsigned char prologue[PROLOGUE_SIZE];
     uint64_t scratch[TEXT_WORDS], save_scratch[TEXT_WORDS];

@@ -32,6 +32,8 @@ _LONG = Struct("=q")
 _FIELDS = Struct("=iiqii")  # from used to num_entries
 _USED, _ENTRY_OFFSET = 8, 32
 _IDLE_INTERVAL = 500_000_000  # ns
+_HEADER = Struct("=iiicBBBi")
+_FILLER_LEAST, _MAX_GROWTHS, _PAGE = 40, 99, 4096  # as in mirror.c
 
 
 class Mirror(Thread):
@@ -39,18 +41,21 @@ class Mirror(Thread):
 
     _kind = "mirror"
 
-    def __init__(self, capacity: int, epoch: int) -> None:
-        if capacity < _PROLOGUE or capacity % 8 or capacity > 0x7FFFFFFF:
+    def __init__(self, capacity: int, epoch: int, limit: int = 0) -> None:
+        limit = max(limit, capacity)
+        if capacity < _PROLOGUE or capacity % 8 or limit % 8 or limit > 0x7FFFFFFF:
             raise ValueError(f"an image is a multiple of 8 bytes, from 32 on, not {capacity}")
         super().__init__()
-        self.image = memoryview(bytearray(capacity))
+        self._whole = memoryview(bytearray(limit))  # which the system gives as it is used
+        self.image = self._whole[:capacity]
+        self._growths = self._extent = 0
         self.visits = self.writes = 0
         self.num_entries = self.overflow = 0
         self._epoch = epoch
         self._lock = RLock()
         self._top = self._published = _PROLOGUE
         self._stamp = 0
-        self._bindings: tuple[tuple[int, tuple[Binding, ...]], ...] = ()
+        self._bindings: list[tuple[int, tuple[Binding, ...]]] = []
         self._clock: LongSlot | None = None
         self._clock_offset = 0
         self._texts = False  # some were copied into the image since the file was last written
@@ -91,24 +96,58 @@ class Mirror(Thread):
             if offset < 4 or offset + size > length or offset % alignment:
                 raise ValueError(f"no value of {size} bytes can stand at offset {offset} of entries of {length} bytes")
         stamp = monotonic_ns() - self._epoch
-        image, capacity = self.image, len(self.image)
         with self._lock:
-            # Nothing is called until the entries stand: no signal handler runs in between, and no other thread.
-            start = self._top
-            end = start + length
-            if fits := end < capacity:
-                self._top = end
-                image[start + 4 : end] = entries[4:]
-                image[start : start + 4] = entries[:4]  # the length last: the image may be a file that others read
-                self.num_entries += count
-                self._stamp = stamp
-                self._bindings += ((start, bindings),)
-            else:
-                self.overflow += length
+            fits = None
+            while fits is None:
+                fits = self._append(entries, count, bindings, stamp)
         if fits:
             self._kick()
         resume()
         return fits
+
+    def _append(self, entries: bytes, count: int, bindings: tuple[Binding, ...], stamp: int) -> bool | None:
+        """Whether they fit; None: a signal handler has added something meanwhile, or the image has grown."""
+        image, top, length = self.image, self._top, len(entries)
+        capacity = len(image)
+        least = 1 if self._direct or capacity == len(self._whole) else _FILLER_LEAST
+        fits = length + least <= capacity - top
+        if not fits and self._grow(length):
+            return None
+        # Nothing is called until the entries stand: no signal handler runs in between, and no other thread.
+        if self._top != top or self.image is not image:
+            return None
+        if not fits:
+            self.overflow += length
+            return False
+        end = top + length
+        self._top = end
+        image[top + 4 : end] = entries[4:]
+        image[top : top + 4] = entries[:4]  # the length last: the image may be a file that others read
+        self.num_entries += count
+        self._stamp = stamp
+        self._bindings += [(top, bindings)]  # in place
+        return True
+
+    def _grow(self, length: int) -> bool:
+        """Makes room for entries of this length; False where that cannot be. See mirror.c."""
+        image, top, growths = self.image, self._top, self._growths + 1
+        capacity = len(image)
+        least = capacity + length + _FILLER_LEAST
+        wanted = min(max(capacity * 2, -(-least // _PAGE) * _PAGE), len(self._whole))
+        if self._direct or growths > _MAX_GROWTHS or wanted < least or capacity - top < _FILLER_LEAST:
+            return False
+        name = b"vmscope.fill.%d\0" % growths
+        size = capacity - top
+        header = _HEADER.pack(size, 20, size - 20 - len(name), b"B", 1, 5, 1, 20 + len(name)) + name
+        end, grown = top + len(header), self._whole[:wanted]
+        if self._top == top and self.image is image:  # nothing is called from here on
+            image[top + 4 : end] = header[4:]
+            image[top : top + 4] = header[:4]
+            self._top = capacity
+            self.num_entries += 1
+            self._growths = growths
+            self.image = grown
+        return True
 
     def set_clock(self, slot: LongSlot, /) -> None:
         """Makes a bound slot show the ns since the epoch, at each visit."""
@@ -130,8 +169,9 @@ class Mirror(Thread):
         with self._lock:
             return bytes(self.image), self._top
 
-    def set_file(self, path: bytes, device: int, inode: int, used: int, /) -> None:
-        """The file that the thread will write; it holds the image's first `used` bytes."""
+    def set_file(self, path: bytes, device: int, inode: int, used: int, size: int = 0, /) -> None:
+        """The file of `size` bytes that the thread will write; it holds the image's first `used` bytes."""
+        self._extent = size or len(self.image)
         self._path = path
         self._identity = (device, inode)
         self._published = max(used, _PROLOGUE)
@@ -176,6 +216,7 @@ class Mirror(Thread):
         try:
             self._check(os.fstat(fd))
             with self._lock:
+                os.ftruncate(fd, len(self.image))
                 _write_range(fd, self.image[_PROLOGUE : self._top], _PROLOGUE)  # what was added since it was made
                 self.image = memoryview(mmap.mmap(fd, len(self.image)))
             self._direct = True
@@ -238,7 +279,8 @@ class Mirror(Thread):
         with self._lock:
             fields = _FIELDS.pack(self.used, self.overflow, self._stamp, _ENTRY_OFFSET, self.num_entries)
             image[_USED : _USED + len(fields)] = fields  # one memcpy: a reader never sees pack_into's zeros
-        for start, bindings in self._bindings:
+        everything, image = self._bindings, self.image  # in this order: it may grow
+        for start, bindings in everything:
             for slot, cell, offset in bindings:
                 if slot is clock:
                     continue
@@ -307,7 +349,7 @@ class Mirror(Thread):
             raise OSError(errno.ESTALE, "the file's descriptor was closed")
         if self._links and not status.st_nlink:
             raise OSError(errno.ENOENT, "the file was removed")
-        if status.st_size < len(self.image):
+        if status.st_size < self._extent:
             raise OSError(errno.EIO, "the file was cut short")
 
     def _check_open(self) -> None:
@@ -323,6 +365,11 @@ class Mirror(Thread):
             return
         self._check_open()
         used, published = max(_FIELDS.unpack_from(self.image, _USED)[0], _PROLOGUE), self._published
+        with self._lock:
+            capacity = len(self.image)
+        if capacity > self._extent and self._fd >= 0:
+            os.ftruncate(self._fd, capacity)
+            self._extent = capacity
         image = bytes(self.image[:used])
         if image == self._in_file:
             return

@@ -171,7 +171,7 @@ check_file(Mirror *self)
         errno = ENOENT;
         return -1;
     }
-    if ((size_t)status.st_size < self->capacity) { /* it was cut short: it must not grow again */
+    if ((size_t)status.st_size < self->extent) { /* it was cut short: it must not grow again */
         errno = EIO;
         return -1;
     }
@@ -207,8 +207,15 @@ write_file(Mirror *self)
     unsigned char prologue[PROLOGUE_SIZE];
     pthread_mutex_lock(&self->thread.mutex);
     uint32_t used = self->used;
+    size_t capacity = self->capacity;
     memcpy(prologue, self->image, PROLOGUE_SIZE);
     pthread_mutex_unlock(&self->thread.mutex);
+    if (capacity > self->extent) {
+        if (ftruncate(self->fd, (off_t)capacity) < 0) {
+            return -1;
+        }
+        self->extent = capacity;
+    }
     if (write_values(self) < 0 || (used > self->published && publish_entries(self, used) < 0)) {
         return -1;
     }
