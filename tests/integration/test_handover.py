@@ -177,7 +177,7 @@ def test_a_child_holds_no_client(start_vmscope: StartVMScope, implementation: st
         pid = int(child.ask("fork()"))
         child.kill()
         assert client.recv(1) == b""
-        with pytest.raises(ConnectionRefusedError):
+        with pytest.raises((ConnectionRefusedError, FileNotFoundError)):  # another VM may have removed it
             connect(child.pid)
     os.kill(pid, 9)
     path_of(child.pid).unlink()

@@ -525,8 +525,9 @@ static PyType_Slot mapping_slots[] = {
     {Py_tp_dealloc, mapping_dealloc},
     {Py_tp_methods, mapping_methods},
     {Py_tp_getset, mapping_getset},
-    {Py_tp_doc, "Mapping(fd, size, reach=size)\n--\n\nA file of another process, mapped read-only; the descriptor may be "
-                "closed."},
+    {Py_tp_doc,
+     "Mapping(fd, size, reach=size)\n--\n\nA file of another process, mapped read-only; the descriptor may be "
+     "closed."},
     {0, NULL},
 };
 

@@ -131,9 +131,12 @@ stop_serving(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 
 static PyMethodDef functions[] = {
     {"serve", serve, METH_O,
-     "serve(callback, /)\n--\n\nCalls it again and again on a thread of our own, not in a forked child. It is told whether "
-     "the\ndescriptors have gone that it opened, as after a fork, and returns what it waits for, as a list of descriptors "
-     "and\nevents of poll(2), and for how many ms. OSError where no thread can be started, RuntimeError in a sub-interpreter."},
+     "serve(callback, /)\n--\n\nCalls it again and again on a thread of our own, not in a forked child. It is told "
+     "whether "
+     "the\ndescriptors have gone that it opened, as after a fork, and returns what it waits for, as a list of "
+     "descriptors "
+     "and\nevents of poll(2), and for how many ms. OSError where no thread can be started, RuntimeError in a "
+     "sub-interpreter."},
     {"stop_serving", stop_serving, METH_NOARGS, "Ends that; False if a call under way took too long."},
     {NULL},
 };

@@ -10,7 +10,15 @@
 #include <time.h>
 
 /* The process has at most one running thread of each kind. In this order: what the first calls may start the others. */
-typedef enum { DELAYED_CALL_THREAD, MIRROR_THREAD, SAMPLER_THREAD, IO_THREAD, COMMAND_THREAD, SERVING_THREAD, THREAD_KINDS } ThreadKind;
+typedef enum {
+    DELAYED_CALL_THREAD,
+    MIRROR_THREAD,
+    SAMPLER_THREAD,
+    IO_THREAD,
+    COMMAND_THREAD,
+    SERVING_THREAD,
+    THREAD_KINDS
+} ThreadKind;
 
 /* What a thread has to do: to end for the time of a fork, or for good, with whatever it has to do at the end. */
 enum { PAUSE = 1, STOP };
