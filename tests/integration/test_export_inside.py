@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from tests.debugger import free_port
-from tests.integration.test_export import COMMAND, eventually, one, samples
+from tests.integration.test_export import COMMAND, one, samples
+from tests.wait import wait_for
 from vmscope import native
 
 PROGRAM = """\
@@ -110,12 +111,12 @@ def program(tmp_path: Path, port: int) -> Iterator[Program]:
 def test_one_port_for_all_workers(program: Program, port: int) -> None:
     """Whoever has it serves for all, and another one has it after that one has ended, by SIGKILL too."""
     pids = [int(program.ask("start", number)) for number in (1, 20, 300)]
-    eventually(lambda: program.sold(port) == 321, "all are counted", 60)
+    wait_for(lambda: program.sold(port) == 321, "all are counted", 60)
     assert one(scraped(port), r"vmscope_vms{.*}") == 4
     for pid, by in zip(pids, (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM), strict=True):
         os.kill(pid, by)
         program.ask("reap", pid)
-        eventually(lambda: program.sold(port) == 321, "another one serves, and nothing is lost", 60)
+        wait_for(lambda: program.sold(port) == 321, "another one serves, and nothing is lost", 60)
     assert one(scraped(port), r"vmscope_vms{.*}") == 1
     program.end()
     assert scraped(port) == {}
@@ -123,7 +124,7 @@ def test_one_port_for_all_workers(program: Program, port: int) -> None:
 
 @pytest.mark.skipif(native.IMPLEMENTATION == "python", reason="the twin's descriptors and threads are the program's")
 def test_nothing_of_it_is_the_program_s(tmp_path: Path, program: Program, port: int) -> None:
-    eventually(lambda: program.sold(port) == 0, "it serves", 60)
+    wait_for(lambda: program.sold(port) == 0, "it serves", 60)
     plain = Program(tmp_path)
     with plain.process:
         expected = json.loads(plain.ask("seen"))
@@ -173,7 +174,7 @@ def asked(port: int, request: bytes) -> bytes:
 
 
 def test_requests(program: Program, port: int) -> None:
-    eventually(lambda: program.sold(port) == 0, "it serves", 60)
+    wait_for(lambda: program.sold(port) == 0, "it serves", 60)
     assert asked(port, b"GET /healthz HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\nok\n")
     assert asked(port, b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 404 ")
     assert asked(port, b"POST /metrics HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 405 ")
@@ -188,7 +189,7 @@ def test_requests(program: Program, port: int) -> None:
 
 
 def test_silent_clients_hold_nobody_up(program: Program, port: int) -> None:
-    eventually(lambda: program.sold(port) == 0, "it serves", 60)
+    wait_for(lambda: program.sold(port) == 0, "it serves", 60)
     silent = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(40)]
     try:
         silent[-1].sendall(b"GET /metrics")
@@ -201,7 +202,7 @@ def test_silent_clients_hold_nobody_up(program: Program, port: int) -> None:
 
 
 def test_the_end_of_the_program_does_not_wait(program: Program, port: int) -> None:
-    eventually(lambda: program.sold(port) == 0, "it serves", 60)
+    wait_for(lambda: program.sold(port) == 0, "it serves", 60)
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(b"GET /metrics HTTP/1.1\r\n")
         program.end()
