@@ -251,7 +251,7 @@ class VirtualMachine:
         self._export()
 
     def _export(self) -> None:
-        """Nobody who does not ask for it pays for the exporter."""
+        """A program that does not ask for the exporter does not pay for it."""
         address = self.flags.text("Export")
         if address:
             from vmscope.export import inside

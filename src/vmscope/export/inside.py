@@ -48,7 +48,7 @@ class Inside:
 
     def __init__(self, host: str, port: int) -> None:
         self.address = host, port
-        self.problem = ""  # why it does not listen, but for another process that does
+        self.problem = ""  # why it does not listen, unless another process does
         self._host: Host | None = None
         self._listener: socket.socket | None = None
         self._connections: dict[int, Connection] = {}
@@ -213,7 +213,7 @@ def start(address: str | int) -> Inside:
     """Serves /metrics of this process's service from now on, in forked children too: at a port of the loopback, or at
     `HOST:PORT`, where HOST is an address.
 
-    OptionError for an address that is none. Nothing else is raised: `problem` of what is returned says why it does not
+    OptionError for an address that is not valid. Nothing else is raised: `problem` of what is returned says why it does not
     listen.
     """
     global _served, _hooked
@@ -234,7 +234,7 @@ def start(address: str | int) -> Inside:
 
 
 def stop() -> None:
-    """Nobody listens here any more; another process of the service may."""
+    """This process listens no longer; another one of the service may."""
     global _served
     served, _served = _served, None
     if native.stop_serving() and served is not None:

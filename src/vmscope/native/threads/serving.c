@@ -65,7 +65,7 @@ call(int begins, struct pollfd *polls, nfds_t *count, int *milliseconds)
         Py_XDECREF(result);
         Py_DECREF(callback);
     } else {
-        goes_on = callback != NULL; /* told to stop meanwhile */
+        goes_on = callback != NULL; /* it may have been asked to stop meanwhile */
         *milliseconds = 0;
     }
     vmscope_end_own_code(own);

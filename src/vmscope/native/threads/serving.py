@@ -50,7 +50,7 @@ _last: _Serving | None = None
 def serve(callback: Callable[[bool], tuple[list[tuple[int, int]], int]], /) -> None:
     """Calls it again and again on a thread of our own, not in a forked child.
 
-    It is told whether it begins, and returns what it waits for, as a list of descriptors and events of poll(2), and for
+    It gets whether it begins, and returns what it waits for, as a list of descriptors and events of poll(2), and for
     how many ms. OSError where no thread can be started.
     """
     global _last

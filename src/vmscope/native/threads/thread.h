@@ -62,7 +62,7 @@ int64_t vmscope_now(void);              /* CLOCK_MONOTONIC, ns */
 /* ns of CPU that vmscope's own threads have used. */
 int64_t vmscope_own_cpu(void);
 
-/* Thread states that vmscope's own threads have made, and those of them that are there now, but for the sampler's. */
+/* Thread states that vmscope's own threads have made, and those of them that are there now, except the sampler's. */
 extern _Atomic int64_t vmscope_own_states, vmscope_states_in_use;
 
 /* Around Python code of vmscope's on such a thread: takes the GIL, and the program's tools see nothing in between:
