@@ -213,8 +213,8 @@ def start(address: str | int) -> Inside:
     """Serves /metrics of this process's service from now on, in forked children too: at a port of the loopback, or at
     `HOST:PORT`, where HOST is an address.
 
-    OptionError for an address that is not valid. Nothing else is raised: `problem` of what is returned says why it does not
-    listen.
+    OptionError for an address that is not valid. Nothing else is raised: `problem` of what is returned says why it does
+    not listen.
     """
     global _served, _hooked
     host, port = split(address if isinstance(address, str) else f":{address}")
