@@ -257,8 +257,8 @@ print([number for number, old, new in zip(signal.valid_signals(), before, after)
     ("option", "said"),
     [
         ("-pyagent:loud=three", "agent loud: agent_on_load returned 3"),
-        ("-pyagent:loud=raise", "agent loud: agent_on_load raised ValueError: not that (FOLDER/loud.py, line 27)"),
-        ("-pyagent:loud=exit", "agent loud: agent_on_load raised SystemExit: 0 (FOLDER/loud.py, line 29)"),
+        ("-pyagent:loud=raise", "agent loud: agent_on_load raised ValueError: not that (FOLDER/loud.py, line 28)"),
+        ("-pyagent:loud=exit", "agent loud: agent_on_load raised SystemExit: 0 (FOLDER/loud.py, line 30)"),
         ("-pyagent:missing", "agent missing: no module is called missing"),
         ("-pyagent:loud.missing", "agent loud.missing: no module is called loud.missing"),
         ("-pyagent:plain", "agent plain: it has no agent_on_load"),

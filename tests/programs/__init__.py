@@ -8,5 +8,6 @@ FOLDER = Path(__file__).parent
 
 
 def source(name: str) -> str:
-    """A program's text, for `python -c`, for a file of the test's own, or to begin a longer one with."""
-    return (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    """A program's text, for `python -c`, for a file of the test's own, or for a part of a longer one: its first line is
+    empty, so that what stands before it needs no end of line."""
+    return "\n" + (FOLDER / f"{name}.py").read_text(encoding="utf-8")
