@@ -352,6 +352,19 @@ def test_no_memory_is_writable_and_executable() -> None:
     assert fork(code) == [{"more": 0}]
 
 
+def test_the_threads_come_back_while_what_forked_calls_another(implementation: str) -> None:
+    """From 3.12 on they wait until os.fork has counted threads; what is called after it is no hook of it."""
+    (found,) = fork("""
+        vmscope.start()
+        counter, path = vmscope.counter("test.count"), published()
+        os.fork() or os._exit(0)
+        counter.add(3)
+        wait_for(lambda: region(path).get("test.count") == 3, seconds=10)
+        answer(status=os.wait()[1])
+    """)
+    assert found == {"status": 0}
+
+
 def test_a_fork_that_fails(private_user: User, start_python: StartPython) -> None:
     """The parent's region is kept current as before."""
     child = start_python(

@@ -592,6 +592,7 @@ wait_for_pause(Thread *self)
 }
 
 static PyFrameObject *forking; /* the frame in which the main thread calls os.fork */
+static int forking_at;         /* and where in it: what it calls later is not a hook of that fork */
 
 static PyObject *
 before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
@@ -665,7 +666,7 @@ still_forking(void)
     int found = 0;
     for (int depth = 0; depth < HOOK_DEPTH && frame != NULL && frame != forking && !found; depth++) {
         Py_SETREF(frame, PyFrame_GetBack(frame));
-        found = frame != NULL && frame == forking;
+        found = frame != NULL && frame == forking && PyFrame_GetLasti(frame) == forking_at;
     }
     Py_XDECREF(frame);
     return found;
@@ -706,6 +707,7 @@ after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     }
     if (must_resume_later()) {
         Py_XSETREF(forking, (PyFrameObject *)Py_XNewRef(PyEval_GetFrame()));
+        forking_at = forking == NULL ? -1 : PyFrame_GetLasti(forking);
         if (Py_AddPendingCall(resume_after_fork, NULL) == 0) {
             Py_RETURN_NONE;
         }

@@ -146,6 +146,7 @@ def resume() -> None:
 
 
 _forking: FrameType | None = None  # in which the main thread calls os.fork
+_forking_at = 0  # and where in it: what it calls later is not a hook of that fork
 
 
 class _PendingCall:
@@ -160,7 +161,7 @@ class _PendingCall:
             if frame is None or frame is _forking:
                 break
             frame = frame.f_back
-            if frame is not None and frame is _forking:
+            if frame is not None and frame is _forking and frame.f_lasti == _forking_at:
                 _resume_later()
                 return False
         _forking = None
@@ -220,7 +221,7 @@ def _pause(thread: Thread) -> bool:
 
 def after_fork_in_parent() -> None:
     """For os.register_at_fork: lets them start again."""
-    global _forking
+    global _forking, _forking_at
     for thread in _active.values():
         if thread._paused:
             thread._paused -= 1
@@ -228,6 +229,7 @@ def after_fork_in_parent() -> None:
         resume()  # no warning is due, or one in any case, as the program has threads of its own
     elif _active:
         _forking = sys._getframe(1)
+        _forking_at = _forking.f_lasti
         _resume_later()
 
 
