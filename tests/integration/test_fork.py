@@ -173,6 +173,7 @@ def test_a_child_that_forks_all_the_time_before_it_is_published() -> None:
 def test_a_child_of_direct_mode(implementation: str) -> None:
     """The file is the parent's memory. A child has its own, and leaves the parent's alone before it does."""
     code = """
+        from tests.wait import wait_for
         from vmscope.wire.decode import decode
         vmscope.start("-XX:-PerfDataMirror", "-XX:PerfDataSamplingInterval=5")
         counter = vmscope.counter("test.count")
