@@ -12,8 +12,9 @@ from benchmarks.updates import BOUNDS
 OURS = "vmscope"
 PROMETHEUS = "prometheus_client"
 MULTIPROCESS = "prometheus_client multiprocess"
+DROPIN = "the drop-in"
 OPENTELEMETRY = "OpenTelemetry"
-METERS = (OURS, PROMETHEUS, MULTIPROCESS, OPENTELEMETRY)
+METERS = (OURS, PROMETHEUS, MULTIPROCESS, OPENTELEMETRY)  # those that meet the hazards
 LABELS = 170  # values of the label n
 
 
@@ -82,7 +83,17 @@ def opentelemetry_meter(labelled: bool) -> Meter:
     return OpenTelemetryMeter(made.create_counter("meter"), histogram, value)
 
 
+def dropin_meter(labelled: bool) -> Meter:
+    import vmscope
+    from vmscope.integrations.prometheus import install
+
+    vmscope.start()
+    install()
+    return prometheus_meter(labelled)
+
+
 MAKERS = {
+    DROPIN: dropin_meter,
     OURS: vmscope_meter,
     PROMETHEUS: prometheus_meter,
     MULTIPROCESS: prometheus_meter,
@@ -92,7 +103,7 @@ MAKERS = {
 
 def environment(name: str, folder: str) -> dict[str, str]:
     """What a process that uses this meter finds in its environment; `folder` is empty and its own."""
-    return {**os.environ, **({"PROMETHEUS_MULTIPROC_DIR": folder} if name == MULTIPROCESS else {})}
+    return {**os.environ, **({"PROMETHEUS_MULTIPROC_DIR": folder} if name in (MULTIPROCESS, DROPIN) else {})}
 
 
 def make(name: str, labelled: bool = False) -> Meter:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import meters
 from benchmarks.measure import Figure, Sample, Series, call, in_turns
-from benchmarks.meters import MULTIPROCESS, OPENTELEMETRY, OURS, PROMETHEUS
+from benchmarks.meters import DROPIN, MULTIPROCESS, OPENTELEMETRY, OURS, PROMETHEUS
 from benchmarks.world import ROOT, fleet
 from tests.support import Child
 from vmscope.reader.sampler import Sampler
@@ -21,6 +21,8 @@ from vmscope.reader.sampler import Sampler
 CASES = {
     (OURS, "inc"): 20_000,
     (OURS, "observe"): 20_000,
+    (DROPIN, "inc"): 20_000,
+    (DROPIN, "observe"): 20_000,
     (PROMETHEUS, "inc"): 1_000,
     (MULTIPROCESS, "inc"): 500,
     (MULTIPROCESS, "observe"): 300,
@@ -45,8 +47,17 @@ def figures(rounds: int) -> Iterator[Figure]:
     ):
         ours = found[f"{OURS} {what}"]
         yield Figure(f"`{what}()`, to `{call_of_it}` of {name}", ours, found[f"{name} {what}"], limit)
+    for what, call_of_it in (("inc", "Counter.inc"), ("observe", "Histogram.observe")):
+        ours = found[f"{DROPIN} {what}"]
+        theirs = found[f"{MULTIPROCESS} {what}"]
+        yield Figure(f"`{call_of_it}` with {DROPIN}, to that of {MULTIPROCESS}", ours, theirs, 0.02)
     with ExitStack() as stack:
-        ours, theirs = (_first_updates(stack, name) for name in (OURS, MULTIPROCESS))
+        first, others = (_first_updates(stack, name, "many") for name in (DROPIN, MULTIPROCESS))
+    yield Figure(
+        f"a forked child's first `inc()` with {DROPIN}, of 20,000 series, to {MULTIPROCESS}", first, others, 0.001
+    )
+    with ExitStack() as stack:
+        ours, theirs = (_first_updates(stack, name, "fork") for name in (OURS, MULTIPROCESS))
     yield Figure(f"a forked child's very first `inc()`, to that of {MULTIPROCESS}", ours, theirs, None)
     yield _reading(rounds)
 
@@ -69,8 +80,8 @@ def _case(stack: ExitStack, name: str, what: str, loops: int) -> Callable[[], Sa
     return case
 
 
-def _first_updates(stack: ExitStack, name: str) -> Series:
-    return Series(name, values=[float(word) for word in _start(stack, name, "fork").ask("").split()])
+def _first_updates(stack: ExitStack, name: str, what: str) -> Series:
+    return Series(name, values=[float(word) for word in _start(stack, name, what).ask("").split()])
 
 
 def _reading(rounds: int) -> Figure:

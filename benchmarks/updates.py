@@ -102,12 +102,12 @@ def statement(code: str, subject: object, loops: int = LOOPS) -> Callable[[], Sa
     return case
 
 
-def first_updates(counters: list[Any]) -> tuple[Series, Series, Series]:
+def first_updates(counters: list[Any], forks: int = FORKS) -> tuple[Series, Series, Series]:
     """In each of some forked children: its very first update; the first of another counter; later ones (median)."""
     names = ("the very first", "the first of a counter", "later")
     found = tuple(Series(name) for name in names)
     _timed(counters[0], 1000)  # the interpreter adapts its code, as that of any program that runs
-    for _ in range(FORKS):
+    for _ in range(forks):
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:

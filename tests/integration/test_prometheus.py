@@ -21,7 +21,7 @@ import gc, json, os, signal, threading
 from vmscope.integrations import prometheus
 prometheus.install()
 from prometheus_client import *
-from prometheus_client import multiprocess, values
+from prometheus_client import metrics, multiprocess, values
 
 def collected(of=None):
     registry = CollectorRegistry()
@@ -268,5 +268,15 @@ c = Doubled("c", "d")
 c.inc()
 c.inc(2)
 print(c._value.get())
+labelled = Counter("l", "d", ["a"])
+try:
+    labelled.inc()
+except ValueError as error:
+    print(error)
+print(repr(labelled), isinstance(labelled, metrics.Counter), metrics.Counter is Counter)
 """
-    assert run(code) == "6.0\n"
+    assert run(code).splitlines() == [
+        "6.0",
+        "counter metric is missing label values",
+        "prometheus_client.metrics.Counter(l) True True",
+    ]
