@@ -214,6 +214,23 @@ def test_stat_of_python(start_vmscope: StartVMScope) -> None:
     assert values[7].endswith("%")
 
 
+def test_threads_are_the_programs(start_vmscope: StartVMScope) -> None:
+    """Those of vmscope are not counted."""
+    child = start_vmscope(code="import threading; over = threading.Event()")
+
+    def wait_for_threads(number: int) -> None:
+        with vmscope.vm(child.pid) as vm:  # the twin's sampler looks at a program that does something
+            wait_for(lambda: child.ask("sum(range(10**6))") and vm.values()["java.threads.live"] == number)
+        line = json.loads(run("stat", "--json", str(child.pid)))
+        assert (rows()[child.pid]["threads"], line["threads"]) == (number, number)
+
+    wait_for_threads(1)
+    child.ask("[threading.Thread(target=over.wait).start() for _ in range(3)]")
+    wait_for_threads(4)
+    child.ask("over.set()")
+    wait_for_threads(1)
+
+
 def test_stat_of_a_jvm(jvm: JVM) -> None:
     jvm.collect(2)
     line = json.loads(run("stat", "--json", str(jvm.pid)))

@@ -6,12 +6,15 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.conftest import StartVMScope
+from tests.hprof import Dump
+from tests.integration.test_listener import ask
 from tests.support import JDK, PATIENCE, Child, python_command
 from tests.wait import wait_for
-from vmscope import native
 
 parser = pytest.importorskip("tdscope.parser")
 
@@ -83,20 +86,15 @@ def settled(dump: Callable[[], str], *wanted: str) -> str:
 @pytest.mark.parametrize("tool", ["17", "25", "jattach"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_reader_of_thread_dumps_reads_ours(tool: str, way: str) -> None:
-    own = ["listener", "mirror", "sampler"] if native.IMPLEMENTATION == "c" else []  # the twin's threads have no names
     with Child(python_command(PROGRAM % way)) as child:
         child.read_until(b"ready\n")
-        wanted = [
-            "Found 1 deadlock.",
-            WAYS[way][1],
-            "TIMED_WAITING (sleeping)",
-            *(f'"vmscope {each}"' for each in own),
-        ]  # each names itself
-        text = settled(lambda: dump_with(tool, child.pid), *wanted)
+        text = settled(
+            lambda: dump_with(tool, child.pid), "Found 1 deadlock.", WAYS[way][1], "TIMED_WAITING (sleeping)"
+        )
     [dump] = parser.parse_lines(text.splitlines())
     threads = {thread.name: thread for thread in dump.threads}
     assert {"MainThread", "ann", "bob", "keeper"} <= set(threads)
-    assert {f"vmscope {each}" for each in own} <= set(threads)
+    assert [name for name in threads if name.startswith("vmscope")] == [], "its own threads are left out"
     state, shown = WAYS[way]
     main = threads["MainThread"]
     assert (main.state, main.nid, main.daemon) == (state, child.pid, False)
@@ -108,3 +106,13 @@ def test_a_reader_of_thread_dumps_reads_ours(tool: str, way: str) -> None:
     assert (threads["keeper"].state, threads["keeper"].state_detail) == ("TIMED_WAITING", "sleeping")
     if way == "in_asyncio" and tool != "jattach":
         assert re.search(r"\nEvent loop <.*> \(a .*\) runs in thread \"MainThread\": 1 task\n\"Task-1\" <", text)
+
+
+def test_a_heap_dump_has_the_programs_threads(start_vmscope: StartVMScope, tmp_path: Path) -> None:
+    code = "import threading; over = threading.Event(); threading.Thread(target=over.wait, daemon=True).start()"
+    child = start_vmscope(code=code)
+    assert ask(child.pid, "jcmd", f"GC.heap_dump {tmp_path / 'a.hprof'}").startswith("0\n")
+    dump = Dump((tmp_path / "a.hprof").read_bytes())
+    threads = [more[1] for kind, _, more in dump.roots if kind == "thread"]
+    assert len(threads) == 2
+    assert set(dump.traces) - set(threads) == {1}, "the trace of no thread"

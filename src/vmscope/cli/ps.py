@@ -32,9 +32,10 @@ and those in containers.
   --watch[=2]      repeat every 2 seconds, or that many, until Ctrl-C
 
 USER is the owner of the region's file, UPTIME the process's age, THR its
-threads, RSS its resident memory, CPU% the share of a processor that it has used
-since its start. MAIN is the program; of a process that works for another one
-its service and its role.
+threads, of a Python VM those that run Python code, without vmscope's own, RSS
+its resident memory, CPU% the share of a processor that it has used since its
+start. MAIN is the program; of a process that works for another one its service
+and its role.
 
 {roles}
 
@@ -106,6 +107,7 @@ class ProcessRow:
             row.command_line, row.started_as = vm.command_line, vm.started_as
             row.implementation, row.implementation_reason = vm.implementation, vm.implementation_reason
             row.reason = vm.problem or None
+            row.threads = None if found is None else vm.threads(found)
         except (FormatError, ReadTimeout) as error:
             row.reason = str(error)
         row.member = services.Member(row.main)

@@ -8,7 +8,7 @@ from vmscope import reader, terminal
 from vmscope.cli import _options, _table, _targets
 from vmscope.cli._table import Column
 from vmscope.errors import CommandLineError, FormatError, NoSuchProcess, ReadTimeout, StaleRegion
-from vmscope.reader.machine import CPYTHON, HOTSPOT
+from vmscope.reader.machine import CPYTHON, HOTSPOT, THREADS, threads_of
 from vmscope.reader.process import Process, process
 
 TYPE_CHECKING = False
@@ -35,8 +35,9 @@ may also be file:PATH, a saved region.
 A Python VM: GEN0, GEN1 and GEN2 are collections of each generation, each
 followed by the time they took. A JVM: YOUNG, FULL and CONC are collections,
 EDEN, OLD and META how much is used, HEAP of how much. Of several VMs there is a
-line each, with all collections as GCS. THR are the threads, GC% and CPU% shares
-of the time since the line before, in the first line since the VM's start.
+line each, with all collections as GCS. THR are the threads, of a Python VM those
+that run Python code, without vmscope's own; GC% and CPU% shares of the time
+since the line before, in the first line since the VM's start.
 
 A terminal shows as many columns as fit; --json and a pipe have all. Of a VM
 whose region cannot be read there is what the system knows, dashes for the rest,
@@ -66,6 +67,7 @@ _REASON = Column("REASON")
 # What is shown, of either kind of VM: the counters of collectors, heap and clock.
 _SPACES = tuple(f"sun.gc.generation.{generation}.space.{space}." for generation in range(3) for space in range(5))
 _NAMES = (
+    *("java.property.java.vm.name", THREADS),
     *("sun.os.hrt.ticks", "sun.os.hrt.frequency", "sun.gc.metaspace.used", "sun.gc.metaspace.capacity"),
     *(f"sun.gc.collector.{number}.{what}" for number in range(3) for what in ("invocations", "time")),
     *(space + what for space in _SPACES for what in ("used", "capacity")),
@@ -184,7 +186,7 @@ _PID = Field("pid", "PID", lambda s, _: s.pid, str)
 _PID.column.right = True
 _UPTIME = [Field("uptime_seconds", "UPTIME", lambda s, _: s.age or None, _table.duration)]
 _PROCESS = [
-    Field("threads", "THR", lambda s, _: None if s.process is None else s.process.threads, _count),
+    Field("threads", "THR", lambda s, _: None if s.process is None else threads_of(s.values, s.process), _count),
     Field("rss_bytes", "RSS", lambda s, _: None if s.process is None else s.process.rss, _table.size),
     Field("cpu_share", "CPU%", lambda _, i: i.cpu, _table.percent),
 ]

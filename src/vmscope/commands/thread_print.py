@@ -19,7 +19,7 @@ from vmscope.tool.model.thread_snapshot import ACQUIRED, ENDED, ThreadSnapshot, 
 from vmscope.tool.model.thread_state import ThreadState, activity, condition_wait
 
 NAMED = 3  # of those that wait for a lock
-OWN = ("vmscope listener",)  # what the kernel cuts
+OWN = "vmscope "  # so the names of vmscope's own threads begin, as the kernel has them
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,12 +80,8 @@ class ThreadDump:
                 self.rows[-1].ask_kernel(addresses)
         self.by_state = {row.seen.state: row for row in self.rows}
         self.turn()
-        self.others = [*there.values()]
-        own = {each.native_id: each.own for each in seen if each.own}
-        for task in self.others:
-            task.name = next((name for name in OWN if name[:15] == task.name), task.name)
-            if task.native_id in own and not task.name.startswith("vmscope "):  # a Python thread of vmscope's
-                task.name = f"vmscope {layout.base(own[task.native_id]).removesuffix('.py')}"
+        own = {each.native_id for each in seen if each.own}  # Python threads, such as the twin's
+        self.others = [task for task in there.values() if task.native_id not in own and not task.name.startswith(OWN)]
         self.waiting: dict[int, list[ThreadRow]] = {}  # who wait for each lock
         for row in self.rows:
             self.turn()

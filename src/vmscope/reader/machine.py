@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vmscope.reader.attachment import Attachment
+    from vmscope.reader.process import Process
 
 CPYTHON = "CPython"
 HOTSPOT = "HotSpot"
 OTHER = "other"
-
+THREADS = "java.threads.live"
 
 # What the properties of a VM look at.
 _IDENTITY = (
@@ -27,6 +28,7 @@ _IDENTITY = (
     *("java.rt.vmFlags", "sun.rt.jvmVersion", "java.cls.loadedClasses", "python.commandLine"),
     *("vmscope.implementation", "vmscope.implementation.reason", "vmscope.problem"),
     "vmscope.service",
+    THREADS,
 )
 _LOOKED_AT = (*_IDENTITY, *WITNESSES)
 
@@ -261,6 +263,10 @@ class VM:
         """The flags file that the VM read, as a JVM shows it; "" where it read none."""
         return self._text("java.rt.vmFlags")
 
+    def threads(self, process: Process) -> int:
+        """How many its program has."""
+        return threads_of(self._first(), process)
+
     # -- values
 
     def values(self) -> dict[str, int | str]:
@@ -293,6 +299,14 @@ def kind_of(values: dict[str, int | str]) -> str:
     if isinstance(name, str) and ("HotSpot" in name or name.startswith("OpenJDK")):
         return HOTSPOT
     return HOTSPOT if "sun.rt.jvmVersion" in values and "java.cls.loadedClasses" in values else OTHER
+
+
+def threads_of(values: dict[str, int | str], process: Process) -> int:
+    """Of a Python process the program's threads, without vmscope's own; of others all that the process has."""
+    live = values.get(THREADS, 0)
+    if kind_of(values) == CPYTHON and isinstance(live, int) and 0 < live <= process.threads:
+        return live
+    return process.threads
 
 
 def short_name(command_line: str, kind: str) -> str:

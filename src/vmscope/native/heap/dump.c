@@ -157,6 +157,7 @@ write_classes(Dump *dump)
 typedef struct {
     Dump *dump;
     PyThreadState *state; /* whose frames are being seen */
+    PyThreadState *own;   /* the thread of vmscope's that writes the dump and is not shown in it, or NULL */
     uint32_t thread;      /* its number, from 1 */
     int depth;
     uint64_t *frames; /* ids of its frames */
@@ -223,6 +224,9 @@ name_frame(PyFrameObject *frame, PyThreadState *state, int depth, void *context)
     Stacks *stacks = context;
     Dump *dump = stacks->dump;
     (void)depth;
+    if (state == stacks->own) {
+        return 0;
+    }
     if (state != stacks->state) {
         end_trace(stacks);
         stacks->state = state;
@@ -332,6 +336,9 @@ static int
 root_frame(PyFrameObject *frame, PyThreadState *state, int depth, void *context)
 {
     Stacks *stacks = context;
+    if (state == stacks->own) {
+        return 0;
+    }
     if (state != stacks->state) {
         stacks->state = state;
         if (write_thread(stacks->dump, state, ++stacks->thread) < 0) {
@@ -481,7 +488,7 @@ dump_heap(PyObject *module, PyObject *args)
         return NULL;
     }
     Dump dump = {.client = client == Py_None ? NULL : client, .shown = vmscope_now()};
-    Stacks stacks = {.dump = &dump};
+    Stacks stacks = {.dump = &dump, .own = vmscope_on_own_thread ? PyThreadState_Get() : NULL};
     if (vmscope_hprof_open(&dump.out, fd) < 0) {
         return PyErr_NoMemory();
     }

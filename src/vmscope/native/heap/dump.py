@@ -49,6 +49,7 @@ BUILTIN: dict[type, Fields] = {
 TELL = 1.0  # seconds between two words to the client
 TELL_EACH = 4096  # objects between two looks at the clock
 COMMON = Struct(">BQIQI")
+FOLDER = sys._getframe().f_code.co_filename[: -len("native/heap/dump.py")]  # of vmscope's own code
 REFERENCE = "java/lang/ref/Reference"
 OWN: dict[str, tuple[str, Fields, tuple[tuple[str, int], ...]]] = {  # classes of vmscope's: base, fields, numbers in it
     "[Ljava/lang/Object;": ("", (), ()),
@@ -148,6 +149,7 @@ class HeapDump(Hprof):
             self.load(self.ours[name], name)
         classes = [thing for thing in self.there.values() if issubclass(type(thing), type)]
         threads = [(ident, list(frames_of(top))) for ident, top in sys._current_frames().items()]
+        threads = [thread for thread in threads if not is_own(thread[1])]
         self.taken |= packages(*map(full_name, classes))  # type: ignore[arg-type]
         self.taken |= packages(*{name_of_module(frame) for _, frames in threads for frame in frames})
         for kind in classes:
@@ -461,3 +463,8 @@ def frames_of(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+def is_own(stack: list[FrameType]) -> bool:
+    """Whether a thread executes nothing but vmscope's code."""
+    return all(frame.f_code.co_filename.startswith(FOLDER) for frame in stack)

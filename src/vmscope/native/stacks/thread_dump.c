@@ -17,7 +17,6 @@
 #define MOST_FRAMES 1024            /* of one thread, as tool/model/thread_snapshot.py has it */
 #define GIL_PATIENCE 100000000      /* ns for which a dump waits while one thread keeps the GIL, */
 #define LONGEST_PATIENCE 2000000000 /* and in any case: with many threads that want it, its turn comes late */
-#define OWN "vmscope listener"      /* what the kernel has cut */
 
 ThreadDump *
 vmscope_take_dump(void)
@@ -204,6 +203,7 @@ is_main(const OsThread *task)
     return task != NULL && task->id == getpid();
 }
 
+/* A thread of vmscope's, by the name that thread.c has given to it. */
 static int
 is_own(const OsThread *task)
 {
@@ -219,8 +219,6 @@ put_name(Text *text, const OsThread *task)
     put(text, "\"");
     if (is_main(task)) {
         put(text, "MainThread");
-    } else if (end != NULL && (size_t)(end - begin - 1) == 15 && strncmp(begin + 1, OWN, 15) == 0) {
-        put(text, OWN);
     } else if (end != NULL) {
         put_escaped(text, begin + 1, (size_t)(end - begin - 1));
     }
@@ -337,7 +335,7 @@ put_os_thread(Text *text, const ThreadDump *self, const OsThread *task)
             return;
         }
     }
-    if (rest == NULL) { /* it has ended */
+    if (rest == NULL || is_own(task)) { /* it has ended; it is ours */
         return;
     }
     put_name(text, task);

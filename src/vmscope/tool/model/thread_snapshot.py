@@ -74,7 +74,7 @@ class ThreadSnapshot:
         self.ident = ident
         self.native_id = native_id
         self.cut = cut  # there are more
-        self.own = ""  # the file that it executes, if that is nothing but vmscope
+        self.own = False  # it executes nothing but vmscope
         self.frames: list[Place] = []
         self.waits: list[Wait] = []  # if it waits at all, which the code alone does not tell; the innermost first
         self.has: list[tuple[int, object]] = []  # (depth, lock): in `with` blocks
@@ -187,8 +187,7 @@ class Look:
                         self._add_wait(seen, shown, code, plan, slots)
                     self._add_has(seen, shown, plan, slots)
             within = within and place[1] in self._library
-        if numbers and not seen.frames:
-            seen.own = places[numbers[-1]][1]
+        seen.own = bool(numbers) and not seen.frames
         return seen
 
     def _add_wait(
