@@ -69,9 +69,18 @@ def head(row: JniFunction, last: str = "") -> tuple[list[str], str]:
     return lines, ", ".join(f"{{.{field} = {letter}}}" for (field, _), letter in named)
 
 
-def returned(row: JniFunction, call: str) -> str:
+def of_method(row: JniFunction) -> bool:
+    """Whether it asks for a method, or calls one: which signature it means depends on who calls it."""
+    return row.name in ("GetMethodID", "GetStaticMethodID") or row.name.startswith(("Call", "NewObject"))
+
+
+def returned(row: JniFunction, call: str) -> list[str]:
     field, _ = SCALARS.get(row.result, POINTER)
-    return f"    {call};" if field == "v" else f"    return {call}.{field};"
+    if not of_method(row):
+        return [f"    {call};" if field == "v" else f"    return {call}.{field};"]
+    lines = ["    const void *const outer = jni_set_caller(__builtin_return_address(0));"]
+    lines += [f"    {'' if field == 'v' else 'const Value result = '}{call};", "    jni_caller = outer;"]
+    return [*lines, *([] if field == "v" else [f"    return result.{field};"])]
 
 
 def forwarding(row: JniFunction) -> list[str]:
@@ -83,7 +92,7 @@ def forwarding(row: JniFunction) -> list[str]:
     if count:
         lines.append(f"    const Value values[] = {{{values}}};")
     call = f"""jni_call(native, {row.slot}, '{result}', {count}, {"values" if count else "NULL"}, "{kinds}")"""
-    return [*lines, returned(row, call), "}", ""]
+    return [*lines, *returned(row, call), "}", ""]
 
 
 def variadic(row: JniFunction) -> list[str]:
@@ -94,12 +103,11 @@ def variadic(row: JniFunction) -> list[str]:
     count = len(row.parameters) - 1
     lines.append(f"    const Value values[] = {{{values}}};")
     call = f"jni_call_list(native, {row.slot}, '{result}', {count}, values, list)"
-    if of_list:
-        return [*lines, returned(row, call), "}", ""]
-    field, _ = SCALARS.get(row.result, POINTER)
-    lines += ["    va_list list;", f"    va_start(list, {chr(ord('a') + count - 1)});"]
-    lines += [f"    {'' if field == 'v' else 'Value result = '}{call};", "    va_end(list);"]
-    return [*lines, *([] if field == "v" else [f"    return result.{field};"]), "}", ""]
+    called = returned(row, call)
+    if not of_list:
+        lines += ["    va_list list;", f"    va_start(list, {chr(ord('a') + count - 1)});"]
+        called.insert(2, "    va_end(list);")
+    return [*lines, *called, "}", ""]
 
 
 if __name__ == "__main__":

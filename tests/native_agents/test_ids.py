@@ -130,7 +130,7 @@ static void JNICALL death(jvmtiEnv *jvmti, JNIEnv *jni) {
     (*jni)->CallStaticVoidMethod(jni, module, (*jni)->GetStaticMethodID(jni, module, "run", "()V"));
     (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_METHOD_ENTRY, NULL);
     SAY("same", entered, framed, listed, inherited);
-    /* Called with other types it is another one's id, and calls with the first one's go on. */
+    /* What one agent calls with other types too has another id for that, and calls with the first one's go on. */
     jmethodID other = (*jni)->GetMethodID(jni, shop, "sell", "(D)D");
     jobject object = (*jni)->NewObject(jni, shop, asked[0]);
     SAY("calls", other != asked[1], (*jni)->CallIntMethod(jni, object, asked[1], 7),
@@ -154,3 +154,101 @@ def test_a_method_has_one_id(tmp_path: Path) -> None:
     run = agent.python("import goods", env={"PYTHONPATH": str(tmp_path)}, before=("-Xcheck:jni",))
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout == "same: 7 7 7 1\ncalls: 1 7 1\n"
+
+
+REPORTED = r"""
+static int right;
+
+static void check(jvmtiEnv *jvmti, JNIEnv *jni, jclass class, const char *asked, const char *type, int is_static) {
+    jmethodID first = is_static ? (*jni)->GetStaticMethodID(jni, class, asked, type)
+                                : (*jni)->GetMethodID(jni, class, asked, type);
+    char *name, *signature;
+    (*jvmti)->GetMethodName(jvmti, first, &name, &signature, NULL);
+    jmethodID again = is_static ? (*jni)->GetStaticMethodID(jni, class, name, signature)
+                                : (*jni)->GetMethodID(jni, class, name, signature);
+    right += first != NULL && again == first;
+}
+
+static void JNICALL death(jvmtiEnv *jvmti, JNIEnv *jni) {
+    jclass shop = (*jni)->FindClass(jni, "goods/Shop"), module = (*jni)->FindClass(jni, "goods");
+    check(jvmti, jni, shop, "<init>", "()V", 0);
+    check(jvmti, jni, shop, "sell", "(Ljava/lang/Object;)Ljava/lang/Object;", 0);
+    check(jvmti, jni, shop, "close", "(Ljava/lang/Object;)I", 1);
+    check(jvmti, jni, module, "run", "()V", 1);
+    jmethodID init = (*jni)->GetMethodID(jni, shop, "__init__", "()V"),
+              made = (*jni)->GetMethodID(jni, shop, "<init>", "(Lbuiltins/object;)Lbuiltins/object;");
+    right += init != NULL && init == made && init == (*jni)->GetMethodID(jni, shop, "<init>", "()V");
+    jobject object = (*jni)->NewObject(jni, shop, init);
+    (*jni)->CallVoidMethod(jni, object, init);
+    (*jni)->CallNonvirtualVoidMethod(jni, object, shop, init);
+    right += object != NULL && !(*jni)->ExceptionCheck(jni);
+    SAY("right", right);
+}
+
+static int begin(char *options UNUSED) {
+    jvmtiEventCallbacks callbacks = {.VMDeath = death};
+    (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
+    return (*ti)->SetEventNotificationMode(ti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL);
+}
+"""
+
+
+def test_the_reported_signature_gives_the_same_id(tmp_path: Path) -> None:
+    (tmp_path / "goods.py").write_text(SHOP)
+    agent = build(REPORTED, tmp_path)
+    run = agent.python("import goods", env={"PYTHONPATH": str(tmp_path)}, before=("-Xcheck:jni",))
+    assert (run.returncode, run.stdout, run.stderr) == (0, "right: 6\n", "")
+
+
+ONE_OF_SEVERAL = r"""
+static jmethodID asked;
+static int entered;
+
+static void JNICALL entry(jvmtiEnv *jvmti UNUSED, JNIEnv *jni UNUSED, jthread thread UNUSED, jmethodID method) {
+    entered += method == asked;
+}
+
+static void JNICALL death(jvmtiEnv *jvmti, JNIEnv *jni) {
+    jclass shop = (*jni)->FindClass(jni, "goods/Shop"), module = (*jni)->FindClass(jni, "goods");
+    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_METHOD_ENTRY, NULL);
+    (*jni)->CallStaticVoidMethod(jni, module, (*jni)->GetStaticMethodID(jni, module, "run", "()V"));
+    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_METHOD_ENTRY, NULL);
+    jobject object = (*jni)->NewObject(jni, shop, (*jni)->GetMethodID(jni, shop, "<init>", "()V"));
+    jvalue values[] = {{.MEMBER = VALUE}};
+    SAY("called", entered, (*jni)->FUNCTION(jni, object, asked, values[0].MEMBER) == VALUE,
+        (*jni)->FUNCTIONA(jni, object, asked, values) == VALUE);
+}
+
+/* Of each agent before the first of them calls anything. */
+static void JNICALL init(jvmtiEnv *jvmti UNUSED, JNIEnv *jni, jthread thread UNUSED) {
+    asked = (*jni)->GetMethodID(jni, (*jni)->FindClass(jni, "goods/Shop"), "sell", "(TYPE)TYPE");
+}
+
+static int begin(char *options UNUSED) {
+    jvmtiEventCallbacks callbacks = {.VMDeath = death, .VMInit = init, .MethodEntry = entry};
+    jvmtiCapabilities wanted = {.can_generate_method_entry_events = 1};
+    (*ti)->AddCapabilities(ti, &wanted);
+    (*ti)->SetEventCallbacks(ti, &callbacks, sizeof callbacks);
+    (*ti)->SetEventNotificationMode(ti, JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, NULL);
+    return (*ti)->SetEventNotificationMode(ti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL);
+}
+"""
+SEVERAL = {
+    "I": ("i", "CallIntMethod", "-7"),
+    "J": ("j", "CallLongMethod", "(1LL << 40)"),
+    "D": ("d", "CallDoubleMethod", "1.5"),
+}
+
+
+def test_agents_that_ask_with_other_types_have_the_same_id(tmp_path: Path) -> None:
+    """Each has the one that events have, and calls with its own arguments."""
+    (tmp_path / "goods.py").write_text(SHOP)
+    agents = []
+    for letter, (member, call, value) in SEVERAL.items():
+        source = ONE_OF_SEVERAL.replace("FUNCTION", call).replace("MEMBER", member)
+        source = source.replace("VALUE", value).replace("TYPE", letter)
+        agents.append(build(source, tmp_path, f"asks{letter}"))
+    options = [agent.option for agent in agents[1:]]
+    run = agents[0].python("import goods", env={"PYTHONPATH": str(tmp_path)}, before=("-Xcheck:jni", *options))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == "called: 1 1 1\n" * 3

@@ -65,7 +65,7 @@ INTERNAL = {
     "vmscope.Gauge": {"entries"},
     "vmscope.Histogram": {"entries"},
     "vmscope.Text": {"entries", "units"},
-    "vmscope.VM": {"examine", "check", "file"},
+    "vmscope.VM": {"examine", "check", "file", "threads"},
     "vmscope.tool.Agent": {"code", "is_over", "call", "unload"},
     "vmscope.tool.Host": {
         *(

@@ -35,9 +35,9 @@ may also be file:PATH, a saved region.
 A Python VM: GEN0, GEN1 and GEN2 are collections of each generation, each
 followed by the time they took. A JVM: YOUNG, FULL and CONC are collections,
 EDEN, OLD and META how much is used, HEAP of how much. Of several VMs there is a
-line each, with all collections as GCS. THR are the threads, of a Python VM those
-that run Python code, without vmscope's own; GC% and CPU% shares of the time
-since the line before, in the first line since the VM's start.
+line each, with all collections as GCS. THR are the threads, of a Python VM
+those that run Python code, without vmscope's own; GC% and CPU% shares of the
+time since the line before, in the first line since the VM's start.
 
 A terminal shows as many columns as fit; --json and a pipe have all. Of a VM
 whose region cannot be read there is what the system knows, dashes for the rest,

@@ -285,6 +285,7 @@ jni_delete(Native *native, const void *handle)
 typedef struct {
     PyObject *method; /* kept alive for good */
     char *types;      /* of the arguments that JNI calls it with, once they are asked for */
+    int varies;       /* they depend on who calls it, and are asked for each time */
 } Method;
 
 static Method *methods;
@@ -382,24 +383,28 @@ jni_method(const void *id)
     return method == NULL ? NULL : method->method;
 }
 
-const char *
-jni_types(const void *id)
+int
+jni_types(const void *id, char types[MOST_TYPES + 1])
 {
-    const Method *method = method_at(id);
-    if (method == NULL || method->types != NULL) {
-        return method == NULL ? NULL : method->types;
+    Method *method = method_at(id);
+    if (method == NULL) {
+        return 0;
     }
+    if (method->types != NULL) {
+        strcpy(types, method->types);
+        return 1;
+    }
+    Py_ssize_t length;
     PyObject *given = vmscope_call_method(jni_bridge, "jni_types", "(N)", PyLong_FromVoidPtr((void *)id));
-    const char *text = given == NULL || given == Py_None ? NULL : PyUnicode_AsUTF8(given);
-    char *types = text == NULL ? NULL : strdup(text);
-    if (text != NULL && types == NULL) {
-        PyErr_NoMemory();
+    const char *text = given == NULL || given == Py_None ? NULL : PyUnicode_AsUTF8AndSize(given, &length);
+    int known = text != NULL && length <= MOST_TYPES;
+    if (known) {
+        memcpy(types, text, (size_t)length + 1);
+        method = method_at(id); /* there may be more of them by now, elsewhere */
+        method->types = method->varies ? NULL : strdup(types);
     }
     Py_XDECREF(given);
-    if (types != NULL) {
-        method_at(id)->types = types; /* there may be more of them by now, elsewhere */
-    }
-    return types;
+    return known;
 }
 
 /* -- for Python ------------------------------------------------------------------------------------ */
@@ -493,6 +498,22 @@ py_new_method_id(PyObject *Py_UNUSED(module), PyObject *method)
 }
 
 static PyObject *
+py_vary_method(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    void *id;
+    if (as_pointer(number, &id) < 0) {
+        return NULL;
+    }
+    Method *method = method_at(id);
+    if (method != NULL) {
+        free(method->types);
+        method->types = NULL;
+        method->varies = 1;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 py_wrong(PyObject *Py_UNUSED(module), PyObject *number)
 {
     void *handle;
@@ -526,6 +547,8 @@ static PyMethodDef functions[] = {
     {"delete", py_delete, METH_O, "delete(handle) -> bool: whether there was such a reference."},
     {"method_id", py_method_id, METH_O, "method_id(method) -> int: the same each time; keeps it alive for good."},
     {"new_method_id", py_new_method_id, METH_O, "new_method_id(method) -> int: one more, for calls of another kind."},
+    {"vary_method", py_vary_method, METH_O,
+     "vary_method(id): from now on its arguments' types depend on who calls it."},
     {"wrong", py_wrong, METH_O, "wrong(handle) -> str: what is wrong with what is not a reference."},
     {"method", py_method, METH_O, "method(id) -> object; LookupError."},
     {NULL, NULL, 0, NULL},

@@ -165,10 +165,10 @@ jni_known_method_id(PyObject *code)
     return NULL;
 }
 PyObject *jni_method(const void *id); /* borrowed; NULL for what is none */
-/* The types of the arguments that JNI calls it with, a letter each, at most MOST_TYPES; NULL for what cannot be called,
- * or with an exception set. */
+/* The types of the arguments that the calling library calls it with, a letter each: 1; 0 for what cannot be called, or
+ * with an exception set. */
 #define MOST_TYPES 255
-const char *jni_types(const void *id);
+int jni_types(const void *id, char types[MOST_TYPES + 1]);
 
 /* An agent's callback for walks of the heap, behind what Python has of it, by its place among those (heap_callbacks.c);
  * NULL for one that is written in Python. */

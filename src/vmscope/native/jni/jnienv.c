@@ -5,6 +5,7 @@
 #include "jni/jnienv_slots.h"
 
 int jni_checks;
+VMSCOPE_THREAD_LOCAL const void *jni_caller;
 
 int
 jni_begin(Entry *entry, const void *given, int slot)
@@ -162,10 +163,10 @@ jni_call_list(const void *given, int slot, char result, int count, const Value *
     Value value = {.j = 0};
     JNI_BEGIN(given, slot)
     Value values[MOST_TYPES], all[4];
+    char types[MOST_TYPES + 1];
     memcpy(all, arguments, (size_t)count * sizeof *all);
     all[count].l = values;
-    const char *types = jni_types(arguments[count - 1].l);
-    if (types != NULL) {
+    if (jni_types(arguments[count - 1].l, types)) {
         take(types, list, values);
     } else {
         all[count].l = NULL; /* no method, as the function itself will find */

@@ -8,6 +8,17 @@
 extern const char *const jni_names[JNI_SLOTS];
 extern const uint8_t jni_despite_exception[JNI_SLOTS]; /* may be called while one is pending */
 
+/* Where a function of JNI's that finds or calls a method was called from, while it runs; else NULL. */
+extern VMSCOPE_THREAD_LOCAL const void *jni_caller;
+
+static inline const void *
+jni_set_caller(const void *caller)
+{
+    const void *outer = jni_caller; /* of a call that led here, through the program's code */
+    jni_caller = caller;
+    return outer;
+}
+
 /* -Xcheck:jni: what agents do wrong is logged. Without it, by a pending exception. */
 extern int jni_checks;
 

@@ -89,8 +89,10 @@ slot_28(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 28, 'l', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 28, 'l', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.l;
 }
 
@@ -98,14 +100,20 @@ static void * /* NewObjectV */
 slot_29(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 29, 'l', 2, values, list).l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 29, 'l', 2, values, list);
+    jni_caller = outer;
+    return result.l;
 }
 
 static void * /* NewObjectA */
 slot_30(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 30, 'l', 3, values, "lll").l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 30, 'l', 3, values, "lll");
+    jni_caller = outer;
+    return result.l;
 }
 
 static uint8_t /* IsInstanceOf */
@@ -119,7 +127,10 @@ static void * /* GetMethodID */
 slot_33(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 33, 'l', 3, values, "lll").l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 33, 'l', 3, values, "lll");
+    jni_caller = outer;
+    return result.l;
 }
 
 static void * /* CallObjectMethod */
@@ -128,8 +139,10 @@ slot_34(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 34, 'l', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 34, 'l', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.l;
 }
 
@@ -137,14 +150,20 @@ static void * /* CallObjectMethodV */
 slot_35(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 35, 'l', 2, values, list).l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 35, 'l', 2, values, list);
+    jni_caller = outer;
+    return result.l;
 }
 
 static void * /* CallObjectMethodA */
 slot_36(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 36, 'l', 3, values, "lll").l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 36, 'l', 3, values, "lll");
+    jni_caller = outer;
+    return result.l;
 }
 
 static uint8_t /* CallBooleanMethod */
@@ -153,8 +172,10 @@ slot_37(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 37, 'z', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 37, 'z', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.z;
 }
 
@@ -162,14 +183,20 @@ static uint8_t /* CallBooleanMethodV */
 slot_38(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 38, 'z', 2, values, list).z;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 38, 'z', 2, values, list);
+    jni_caller = outer;
+    return result.z;
 }
 
 static uint8_t /* CallBooleanMethodA */
 slot_39(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 39, 'z', 3, values, "lll").z;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 39, 'z', 3, values, "lll");
+    jni_caller = outer;
+    return result.z;
 }
 
 static int8_t /* CallByteMethod */
@@ -178,8 +205,10 @@ slot_40(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 40, 'b', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 40, 'b', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.b;
 }
 
@@ -187,14 +216,20 @@ static int8_t /* CallByteMethodV */
 slot_41(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 41, 'b', 2, values, list).b;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 41, 'b', 2, values, list);
+    jni_caller = outer;
+    return result.b;
 }
 
 static int8_t /* CallByteMethodA */
 slot_42(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 42, 'b', 3, values, "lll").b;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 42, 'b', 3, values, "lll");
+    jni_caller = outer;
+    return result.b;
 }
 
 static uint16_t /* CallCharMethod */
@@ -203,8 +238,10 @@ slot_43(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 43, 'c', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 43, 'c', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.c;
 }
 
@@ -212,14 +249,20 @@ static uint16_t /* CallCharMethodV */
 slot_44(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 44, 'c', 2, values, list).c;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 44, 'c', 2, values, list);
+    jni_caller = outer;
+    return result.c;
 }
 
 static uint16_t /* CallCharMethodA */
 slot_45(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 45, 'c', 3, values, "lll").c;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 45, 'c', 3, values, "lll");
+    jni_caller = outer;
+    return result.c;
 }
 
 static int16_t /* CallShortMethod */
@@ -228,8 +271,10 @@ slot_46(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 46, 's', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 46, 's', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.s;
 }
 
@@ -237,14 +282,20 @@ static int16_t /* CallShortMethodV */
 slot_47(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 47, 's', 2, values, list).s;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 47, 's', 2, values, list);
+    jni_caller = outer;
+    return result.s;
 }
 
 static int16_t /* CallShortMethodA */
 slot_48(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 48, 's', 3, values, "lll").s;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 48, 's', 3, values, "lll");
+    jni_caller = outer;
+    return result.s;
 }
 
 static int32_t /* CallIntMethod */
@@ -253,8 +304,10 @@ slot_49(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 49, 'i', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 49, 'i', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.i;
 }
 
@@ -262,14 +315,20 @@ static int32_t /* CallIntMethodV */
 slot_50(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 50, 'i', 2, values, list).i;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 50, 'i', 2, values, list);
+    jni_caller = outer;
+    return result.i;
 }
 
 static int32_t /* CallIntMethodA */
 slot_51(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 51, 'i', 3, values, "lll").i;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 51, 'i', 3, values, "lll");
+    jni_caller = outer;
+    return result.i;
 }
 
 static int64_t /* CallLongMethod */
@@ -278,8 +337,10 @@ slot_52(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 52, 'j', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 52, 'j', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.j;
 }
 
@@ -287,14 +348,20 @@ static int64_t /* CallLongMethodV */
 slot_53(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 53, 'j', 2, values, list).j;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 53, 'j', 2, values, list);
+    jni_caller = outer;
+    return result.j;
 }
 
 static int64_t /* CallLongMethodA */
 slot_54(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 54, 'j', 3, values, "lll").j;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 54, 'j', 3, values, "lll");
+    jni_caller = outer;
+    return result.j;
 }
 
 static float /* CallFloatMethod */
@@ -303,8 +370,10 @@ slot_55(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 55, 'f', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 55, 'f', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.f;
 }
 
@@ -312,14 +381,20 @@ static float /* CallFloatMethodV */
 slot_56(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 56, 'f', 2, values, list).f;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 56, 'f', 2, values, list);
+    jni_caller = outer;
+    return result.f;
 }
 
 static float /* CallFloatMethodA */
 slot_57(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 57, 'f', 3, values, "lll").f;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 57, 'f', 3, values, "lll");
+    jni_caller = outer;
+    return result.f;
 }
 
 static double /* CallDoubleMethod */
@@ -328,8 +403,10 @@ slot_58(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 58, 'd', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 58, 'd', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.d;
 }
 
@@ -337,14 +414,20 @@ static double /* CallDoubleMethodV */
 slot_59(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 59, 'd', 2, values, list).d;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 59, 'd', 2, values, list);
+    jni_caller = outer;
+    return result.d;
 }
 
 static double /* CallDoubleMethodA */
 slot_60(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 60, 'd', 3, values, "lll").d;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 60, 'd', 3, values, "lll");
+    jni_caller = outer;
+    return result.d;
 }
 
 static void /* CallVoidMethod */
@@ -353,22 +436,28 @@ slot_61(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
     jni_call_list(native, 61, 'v', 2, values, list);
     va_end(list);
+    jni_caller = outer;
 }
 
 static void /* CallVoidMethodV */
 slot_62(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
     jni_call_list(native, 62, 'v', 2, values, list);
+    jni_caller = outer;
 }
 
 static void /* CallVoidMethodA */
 slot_63(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
     jni_call(native, 63, 'v', 3, values, "lll");
+    jni_caller = outer;
 }
 
 static void * /* CallNonvirtualObjectMethod */
@@ -377,8 +466,10 @@ slot_64(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 64, 'l', 3, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 64, 'l', 3, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.l;
 }
 
@@ -386,14 +477,20 @@ static void * /* CallNonvirtualObjectMethodV */
 slot_65(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 65, 'l', 3, values, list).l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 65, 'l', 3, values, list);
+    jni_caller = outer;
+    return result.l;
 }
 
 static void * /* CallNonvirtualObjectMethodA */
 slot_66(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
-    return jni_call(native, 66, 'l', 4, values, "llll").l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 66, 'l', 4, values, "llll");
+    jni_caller = outer;
+    return result.l;
 }
 
 static uint8_t /* CallNonvirtualBooleanMethod */
@@ -402,8 +499,10 @@ slot_67(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 67, 'z', 3, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 67, 'z', 3, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.z;
 }
 
@@ -411,14 +510,20 @@ static uint8_t /* CallNonvirtualBooleanMethodV */
 slot_68(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 68, 'z', 3, values, list).z;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 68, 'z', 3, values, list);
+    jni_caller = outer;
+    return result.z;
 }
 
 static uint8_t /* CallNonvirtualBooleanMethodA */
 slot_69(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
-    return jni_call(native, 69, 'z', 4, values, "llll").z;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 69, 'z', 4, values, "llll");
+    jni_caller = outer;
+    return result.z;
 }
 
 static int8_t /* CallNonvirtualByteMethod */
@@ -427,8 +532,10 @@ slot_70(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 70, 'b', 3, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 70, 'b', 3, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.b;
 }
 
@@ -436,14 +543,20 @@ static int8_t /* CallNonvirtualByteMethodV */
 slot_71(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 71, 'b', 3, values, list).b;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 71, 'b', 3, values, list);
+    jni_caller = outer;
+    return result.b;
 }
 
 static int8_t /* CallNonvirtualByteMethodA */
 slot_72(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
-    return jni_call(native, 72, 'b', 4, values, "llll").b;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 72, 'b', 4, values, "llll");
+    jni_caller = outer;
+    return result.b;
 }
 
 static uint16_t /* CallNonvirtualCharMethod */
@@ -452,8 +565,10 @@ slot_73(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 73, 'c', 3, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 73, 'c', 3, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.c;
 }
 
@@ -461,14 +576,20 @@ static uint16_t /* CallNonvirtualCharMethodV */
 slot_74(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 74, 'c', 3, values, list).c;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 74, 'c', 3, values, list);
+    jni_caller = outer;
+    return result.c;
 }
 
 static uint16_t /* CallNonvirtualCharMethodA */
 slot_75(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
-    return jni_call(native, 75, 'c', 4, values, "llll").c;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 75, 'c', 4, values, "llll");
+    jni_caller = outer;
+    return result.c;
 }
 
 static int16_t /* CallNonvirtualShortMethod */
@@ -477,8 +598,10 @@ slot_76(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 76, 's', 3, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 76, 's', 3, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.s;
 }
 
@@ -486,14 +609,20 @@ static int16_t /* CallNonvirtualShortMethodV */
 slot_77(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 77, 's', 3, values, list).s;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 77, 's', 3, values, list);
+    jni_caller = outer;
+    return result.s;
 }
 
 static int16_t /* CallNonvirtualShortMethodA */
 slot_78(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
-    return jni_call(native, 78, 's', 4, values, "llll").s;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 78, 's', 4, values, "llll");
+    jni_caller = outer;
+    return result.s;
 }
 
 static int32_t /* CallNonvirtualIntMethod */
@@ -502,8 +631,10 @@ slot_79(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 79, 'i', 3, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 79, 'i', 3, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.i;
 }
 
@@ -511,14 +642,20 @@ static int32_t /* CallNonvirtualIntMethodV */
 slot_80(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 80, 'i', 3, values, list).i;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 80, 'i', 3, values, list);
+    jni_caller = outer;
+    return result.i;
 }
 
 static int32_t /* CallNonvirtualIntMethodA */
 slot_81(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
-    return jni_call(native, 81, 'i', 4, values, "llll").i;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 81, 'i', 4, values, "llll");
+    jni_caller = outer;
+    return result.i;
 }
 
 static int64_t /* CallNonvirtualLongMethod */
@@ -527,8 +664,10 @@ slot_82(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 82, 'j', 3, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 82, 'j', 3, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.j;
 }
 
@@ -536,14 +675,20 @@ static int64_t /* CallNonvirtualLongMethodV */
 slot_83(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 83, 'j', 3, values, list).j;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 83, 'j', 3, values, list);
+    jni_caller = outer;
+    return result.j;
 }
 
 static int64_t /* CallNonvirtualLongMethodA */
 slot_84(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
-    return jni_call(native, 84, 'j', 4, values, "llll").j;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 84, 'j', 4, values, "llll");
+    jni_caller = outer;
+    return result.j;
 }
 
 static float /* CallNonvirtualFloatMethod */
@@ -552,8 +697,10 @@ slot_85(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 85, 'f', 3, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 85, 'f', 3, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.f;
 }
 
@@ -561,14 +708,20 @@ static float /* CallNonvirtualFloatMethodV */
 slot_86(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 86, 'f', 3, values, list).f;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 86, 'f', 3, values, list);
+    jni_caller = outer;
+    return result.f;
 }
 
 static float /* CallNonvirtualFloatMethodA */
 slot_87(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
-    return jni_call(native, 87, 'f', 4, values, "llll").f;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 87, 'f', 4, values, "llll");
+    jni_caller = outer;
+    return result.f;
 }
 
 static double /* CallNonvirtualDoubleMethod */
@@ -577,8 +730,10 @@ slot_88(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
-    Value result = jni_call_list(native, 88, 'd', 3, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 88, 'd', 3, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.d;
 }
 
@@ -586,14 +741,20 @@ static double /* CallNonvirtualDoubleMethodV */
 slot_89(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call_list(native, 89, 'd', 3, values, list).d;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 89, 'd', 3, values, list);
+    jni_caller = outer;
+    return result.d;
 }
 
 static double /* CallNonvirtualDoubleMethodA */
 slot_90(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
-    return jni_call(native, 90, 'd', 4, values, "llll").d;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 90, 'd', 4, values, "llll");
+    jni_caller = outer;
+    return result.d;
 }
 
 static void /* CallNonvirtualVoidMethod */
@@ -602,22 +763,28 @@ slot_91(void *native, void *a, void *b, void *c, ...)
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
     va_list list;
     va_start(list, c);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
     jni_call_list(native, 91, 'v', 3, values, list);
     va_end(list);
+    jni_caller = outer;
 }
 
 static void /* CallNonvirtualVoidMethodV */
 slot_92(void *native, void *a, void *b, void *c, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
     jni_call_list(native, 92, 'v', 3, values, list);
+    jni_caller = outer;
 }
 
 static void /* CallNonvirtualVoidMethodA */
 slot_93(void *native, void *a, void *b, void *c, void *d)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}, {.l = d}};
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
     jni_call(native, 93, 'v', 4, values, "llll");
+    jni_caller = outer;
 }
 
 static void * /* GetFieldID */
@@ -757,7 +924,10 @@ static void * /* GetStaticMethodID */
 slot_113(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 113, 'l', 3, values, "lll").l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 113, 'l', 3, values, "lll");
+    jni_caller = outer;
+    return result.l;
 }
 
 static void * /* CallStaticObjectMethod */
@@ -766,8 +936,10 @@ slot_114(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 114, 'l', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 114, 'l', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.l;
 }
 
@@ -775,14 +947,20 @@ static void * /* CallStaticObjectMethodV */
 slot_115(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 115, 'l', 2, values, list).l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 115, 'l', 2, values, list);
+    jni_caller = outer;
+    return result.l;
 }
 
 static void * /* CallStaticObjectMethodA */
 slot_116(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 116, 'l', 3, values, "lll").l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 116, 'l', 3, values, "lll");
+    jni_caller = outer;
+    return result.l;
 }
 
 static uint8_t /* CallStaticBooleanMethod */
@@ -791,8 +969,10 @@ slot_117(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 117, 'z', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 117, 'z', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.z;
 }
 
@@ -800,14 +980,20 @@ static uint8_t /* CallStaticBooleanMethodV */
 slot_118(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 118, 'z', 2, values, list).z;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 118, 'z', 2, values, list);
+    jni_caller = outer;
+    return result.z;
 }
 
 static uint8_t /* CallStaticBooleanMethodA */
 slot_119(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 119, 'z', 3, values, "lll").z;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 119, 'z', 3, values, "lll");
+    jni_caller = outer;
+    return result.z;
 }
 
 static int8_t /* CallStaticByteMethod */
@@ -816,8 +1002,10 @@ slot_120(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 120, 'b', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 120, 'b', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.b;
 }
 
@@ -825,14 +1013,20 @@ static int8_t /* CallStaticByteMethodV */
 slot_121(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 121, 'b', 2, values, list).b;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 121, 'b', 2, values, list);
+    jni_caller = outer;
+    return result.b;
 }
 
 static int8_t /* CallStaticByteMethodA */
 slot_122(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 122, 'b', 3, values, "lll").b;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 122, 'b', 3, values, "lll");
+    jni_caller = outer;
+    return result.b;
 }
 
 static uint16_t /* CallStaticCharMethod */
@@ -841,8 +1035,10 @@ slot_123(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 123, 'c', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 123, 'c', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.c;
 }
 
@@ -850,14 +1046,20 @@ static uint16_t /* CallStaticCharMethodV */
 slot_124(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 124, 'c', 2, values, list).c;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 124, 'c', 2, values, list);
+    jni_caller = outer;
+    return result.c;
 }
 
 static uint16_t /* CallStaticCharMethodA */
 slot_125(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 125, 'c', 3, values, "lll").c;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 125, 'c', 3, values, "lll");
+    jni_caller = outer;
+    return result.c;
 }
 
 static int16_t /* CallStaticShortMethod */
@@ -866,8 +1068,10 @@ slot_126(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 126, 's', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 126, 's', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.s;
 }
 
@@ -875,14 +1079,20 @@ static int16_t /* CallStaticShortMethodV */
 slot_127(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 127, 's', 2, values, list).s;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 127, 's', 2, values, list);
+    jni_caller = outer;
+    return result.s;
 }
 
 static int16_t /* CallStaticShortMethodA */
 slot_128(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 128, 's', 3, values, "lll").s;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 128, 's', 3, values, "lll");
+    jni_caller = outer;
+    return result.s;
 }
 
 static int32_t /* CallStaticIntMethod */
@@ -891,8 +1101,10 @@ slot_129(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 129, 'i', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 129, 'i', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.i;
 }
 
@@ -900,14 +1112,20 @@ static int32_t /* CallStaticIntMethodV */
 slot_130(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 130, 'i', 2, values, list).i;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 130, 'i', 2, values, list);
+    jni_caller = outer;
+    return result.i;
 }
 
 static int32_t /* CallStaticIntMethodA */
 slot_131(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 131, 'i', 3, values, "lll").i;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 131, 'i', 3, values, "lll");
+    jni_caller = outer;
+    return result.i;
 }
 
 static int64_t /* CallStaticLongMethod */
@@ -916,8 +1134,10 @@ slot_132(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 132, 'j', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 132, 'j', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.j;
 }
 
@@ -925,14 +1145,20 @@ static int64_t /* CallStaticLongMethodV */
 slot_133(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 133, 'j', 2, values, list).j;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 133, 'j', 2, values, list);
+    jni_caller = outer;
+    return result.j;
 }
 
 static int64_t /* CallStaticLongMethodA */
 slot_134(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 134, 'j', 3, values, "lll").j;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 134, 'j', 3, values, "lll");
+    jni_caller = outer;
+    return result.j;
 }
 
 static float /* CallStaticFloatMethod */
@@ -941,8 +1167,10 @@ slot_135(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 135, 'f', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 135, 'f', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.f;
 }
 
@@ -950,14 +1178,20 @@ static float /* CallStaticFloatMethodV */
 slot_136(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 136, 'f', 2, values, list).f;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 136, 'f', 2, values, list);
+    jni_caller = outer;
+    return result.f;
 }
 
 static float /* CallStaticFloatMethodA */
 slot_137(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 137, 'f', 3, values, "lll").f;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 137, 'f', 3, values, "lll");
+    jni_caller = outer;
+    return result.f;
 }
 
 static double /* CallStaticDoubleMethod */
@@ -966,8 +1200,10 @@ slot_138(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
-    Value result = jni_call_list(native, 138, 'd', 2, values, list);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 138, 'd', 2, values, list);
     va_end(list);
+    jni_caller = outer;
     return result.d;
 }
 
@@ -975,14 +1211,20 @@ static double /* CallStaticDoubleMethodV */
 slot_139(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
-    return jni_call_list(native, 139, 'd', 2, values, list).d;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call_list(native, 139, 'd', 2, values, list);
+    jni_caller = outer;
+    return result.d;
 }
 
 static double /* CallStaticDoubleMethodA */
 slot_140(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 140, 'd', 3, values, "lll").d;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 140, 'd', 3, values, "lll");
+    jni_caller = outer;
+    return result.d;
 }
 
 static void /* CallStaticVoidMethod */
@@ -991,22 +1233,28 @@ slot_141(void *native, void *a, void *b, ...)
     const Value values[] = {{.l = a}, {.l = b}};
     va_list list;
     va_start(list, b);
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
     jni_call_list(native, 141, 'v', 2, values, list);
     va_end(list);
+    jni_caller = outer;
 }
 
 static void /* CallStaticVoidMethodV */
 slot_142(void *native, void *a, void *b, va_list list)
 {
     const Value values[] = {{.l = a}, {.l = b}};
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
     jni_call_list(native, 142, 'v', 2, values, list);
+    jni_caller = outer;
 }
 
 static void /* CallStaticVoidMethodA */
 slot_143(void *native, void *a, void *b, void *c)
 {
     const Value values[] = {{.l = a}, {.l = b}, {.l = c}};
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
     jni_call(native, 143, 'v', 3, values, "lll");
+    jni_caller = outer;
 }
 
 static void * /* GetStaticFieldID */
@@ -1209,7 +1457,10 @@ static void * /* NewObjectArray */
 slot_172(void *native, int32_t a, void *b, void *c)
 {
     const Value values[] = {{.i = a}, {.l = b}, {.l = c}};
-    return jni_call(native, 172, 'l', 3, values, "ill").l;
+    const void *const outer = jni_set_caller(__builtin_return_address(0));
+    const Value result = jni_call(native, 172, 'l', 3, values, "ill");
+    jni_caller = outer;
+    return result.l;
 }
 
 static void * /* GetObjectArrayElement */
@@ -2082,34 +2333,7 @@ const char *const jni_names[JNI_SLOTS] = {
 };
 
 const uint8_t jni_despite_exception[JNI_SLOTS] = {
-    [4] = 1,
-    [15] = 1,
-    [16] = 1,
-    [17] = 1,
-    [18] = 1,
-    [19] = 1,
-    [20] = 1,
-    [21] = 1,
-    [22] = 1,
-    [23] = 1,
-    [24] = 1,
-    [25] = 1,
-    [26] = 1,
-    [166] = 1,
-    [170] = 1,
-    [191] = 1,
-    [192] = 1,
-    [193] = 1,
-    [194] = 1,
-    [195] = 1,
-    [196] = 1,
-    [197] = 1,
-    [198] = 1,
-    [218] = 1,
-    [219] = 1,
-    [223] = 1,
-    [225] = 1,
-    [227] = 1,
-    [228] = 1,
-    [232] = 1,
+    [4] = 1,   [15] = 1,  [16] = 1,  [17] = 1,  [18] = 1,  [19] = 1,  [20] = 1,  [21] = 1,  [22] = 1,  [23] = 1,
+    [24] = 1,  [25] = 1,  [26] = 1,  [166] = 1, [170] = 1, [191] = 1, [192] = 1, [193] = 1, [194] = 1, [195] = 1,
+    [196] = 1, [197] = 1, [198] = 1, [218] = 1, [219] = 1, [223] = 1, [225] = 1, [227] = 1, [228] = 1, [232] = 1,
 };

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* dladdr */
 #include "signals/problematic_frame.h"
 #include "jni/interface.h"
+#include "jni/jnienv.h"
 
 #include <dlfcn.h>
 
@@ -58,17 +59,26 @@ py_symbol(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 static PyObject *
-py_home(PyObject *Py_UNUSED(module), PyObject *number)
+home_of(const void *address)
 {
-    const void *address = PyLong_AsVoidPtr(number);
     Dl_info found;
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
     if (!dladdr(address, &found) || found.dli_fname == NULL) {
         Py_RETURN_NONE;
     }
     return PyUnicode_DecodeFSDefault(found.dli_fname);
+}
+
+static PyObject *
+py_home(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    const void *address = PyLong_AsVoidPtr(number);
+    return PyErr_Occurred() ? NULL : home_of(address);
+}
+
+static PyObject *
+py_caller(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return home_of(jni_caller);
 }
 
 static PyObject *
@@ -139,6 +149,7 @@ static PyMethodDef functions[] = {
     {"open", py_open, METH_VARARGS, "open(path or None) -> int: a library; OSError with the loader's words."},
     {"symbol", py_symbol, METH_VARARGS, "symbol(library, name) -> int: its address, or 0."},
     {"home", py_home, METH_O, "home(address) -> str: the file of the library that has it; None where none does."},
+    {"caller", py_caller, METH_NOARGS, "caller() -> str: the home of who called this function of JNI's for a method."},
     {"close", py_close, METH_O, "close(library)"},
     {"call_start", py_call_start, METH_VARARGS, "call_start(address, options) -> int: Agent_OnLoad or Agent_OnAttach."},
     {"call_unload", py_call_unload, METH_O, "call_unload(address): Agent_OnUnload."},

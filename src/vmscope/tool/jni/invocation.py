@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 
 from vmscope.tool.jni import conversions, java, names, targets, text
@@ -25,8 +26,11 @@ class Invocation(Group):
     def __init__(self, bridge: NativeAgentBridge) -> None:
         super().__init__(bridge)
         # by the class's id(), which stays its own, as the target keeps it: a class may have a hash of its own, or none
-        self._ids: dict[tuple[int, str, str, bool], tuple[int, CallTarget]] = {}
+        self._ids: dict[tuple[int, str, str, bool, str | None], tuple[int, CallTarget]] = {}
         self._targets: dict[int, CallTarget] = {}
+        # what a library means by an id, where that is another target than the first one's: by id and the library's file
+        self._asked: dict[tuple[int, str | None], CallTarget] = {}
+        self._varying: set[int] = set()  # of which there are such
 
     def get_method_id(self, klass: Klass, name: int, signature: int) -> int:
         return self._method_id(klass, name, signature, static=False)
@@ -42,26 +46,34 @@ class Invocation(Group):
             which = "static method" if static else "method"
             raise AttributeError(f"{names.class_name(klass)} has no {which} {called}{written}")
         target, method = found
-        key = id(target.owner), called, written, static
+        library = self.jni.caller()
+        key = id(target.owner), called, written, static, library
         known = self._ids.get(key)
         if known is None:
-            known = self._ids.setdefault(key, (self._number(method, target), target))
+            known = self._ids.setdefault(key, (self._number(method, target, library), target))
         return known[0]
 
-    def _number(self, method: Method, target: CallTarget) -> int:
-        """The method's one id, which events and frames have too. Another one only for what it cannot mean as well:
-        calls with arguments of other types than the first that were asked for."""
+    def _number(self, method: Method, target: CallTarget, library: str | None) -> int:
+        """The method's one id, which events and frames have too, with what this library means by it. Another one only
+        for what the same library cannot mean by it as well: calls with arguments of other types than it asked for
+        first."""
         if target.is_of(method):
             number = self.jni.method_id(method)
-            if self._targets.setdefault(number, target).is_like(target):
+            first = self._targets.setdefault(number, target)
+            if self._asked.setdefault((number, library), target).is_like(target):
+                if not first.is_like(target):
+                    self._varying.add(number)
+                    self.jni.vary_method(number)
                 return number
         number = self.jni.new_method_id(method)
         self._targets[number] = target  # before another thread can be given it
         return number
 
     def target(self, method: int) -> CallTarget:
-        """What an id means. One that came with an event is what its code is the code of."""
-        found = self._targets.get(method)
+        """What an id means: to the library that calls, if it asked for it, else as it was asked for first. One that
+        came with an event is what its code is the code of."""
+        found = self._asked.get((method, self.jni.caller())) if method in self._varying else None
+        found = found or self._targets.get(method)
         if found is None:
             try:
                 of = self.jni.method(method)
@@ -88,7 +100,7 @@ class Invocation(Group):
         target = self._of_object(thing, method)
         arguments = conversions.read(self.jni, target.letters, values)
         if target.name == CONSTRUCTOR:
-            return self._initialise(letter, thing, target, arguments)
+            return self._initialise(letter, type(thing), thing, target, arguments)
         function: Callable[..., object]
         if target.java is not None and not overridden(type(thing), target):
             result = target.java(thing, *arguments)
@@ -106,7 +118,7 @@ class Invocation(Group):
             raise MisuseError(TypeError, f"a {type(thing).__name__} is not of class {names.class_name(klass)}")
         arguments = conversions.read(self.jni, target.letters, values)
         if target.name == CONSTRUCTOR:
-            return self._initialise(letter, thing, target, arguments)
+            return self._initialise(letter, klass, thing, target, arguments)
         if target.java is not None:
             result = target.java(thing, *arguments)
         else:
@@ -154,7 +166,7 @@ class Invocation(Group):
         if target.owner not in introspection.mro(klass):
             raise MisuseError(TypeError, f"{names.class_name(klass)} has no constructor of another class")
         arguments = conversions.read(self.jni, target.letters, values)
-        return (target.java or klass)(*arguments)
+        return target.call(target.java or klass, arguments)
 
     def alloc_object(self, klass: Klass) -> object:
         """Without `__init__`. TypeError, as InstantiationException, for what makes no objects."""
@@ -164,10 +176,12 @@ class Invocation(Group):
         new: Any = klass.__new__
         return made() if made is not None else new(klass)
 
-    def _initialise(self, letter: str, thing: object, target: CallTarget, arguments: list[object]) -> int | float:
+    def _initialise(
+        self, letter: str, klass: type, thing: object, target: CallTarget, arguments: list[object]
+    ) -> int | float:
         """Of an object that AllocObject has made."""
         if target.java is None:
-            type(thing).__init__(thing, *arguments)
+            target.call(partial(klass.__init__, thing), arguments)  # type: ignore[misc]
         return conversions.to_java(self.jni, letter, None)
 
     # -- reflection -------------------------------------------------------------------------------

@@ -33,7 +33,9 @@ class CallTarget:
         self.name = name
         self.letters = letters
         self.static = static
-        self.canonical: CodeType | None = None  # called with all its parameters, in the order of their slots
+        self.canonical: CodeType | None = (
+            None  # called with all its parameters, in their slots' order
+        )
         self.java: Callable[..., object] | None = None
 
     def is_of(self, method: Method) -> bool:
@@ -44,6 +46,12 @@ class CallTarget:
             return True
         name = "__init__" if self.name == CONSTRUCTOR else self.name
         return name in introspection.namespace(self.owner) and method is not object.__init__
+
+    def all_of(self, code: CodeType) -> CallTarget:
+        """Called with all parameters of its code, which matters where they are not handed over by position alone."""
+        if code.co_kwonlyargcount or code.co_flags & (VARARGS | VARKEYWORDS):
+            self.canonical = code
+        return self
 
     def is_like(self, other: CallTarget) -> bool:
         """Whether a call of one is a call of the other."""
@@ -87,11 +95,13 @@ def find(klass: Klass, name: str, written: str, *, static: bool) -> tuple[CallTa
     if parsed is None:
         return None
     target = CallTarget(klass, name, parsed[0], static=static)
-    found = constructor(target) if name == CONSTRUCTOR else attribute(target, written)
+    found = constructor(target, written) if name == CONSTRUCTOR else attribute(target, written)
+    if found is not None and not static and name == "__init__" and isinstance(found[1], CodeType):
+        target.name = CONSTRUCTOR  # one method, by either name
     return found or of_java(target)
 
 
-def constructor(target: CallTarget) -> tuple[CallTarget, Method] | None:
+def constructor(target: CallTarget, written: str) -> tuple[CallTarget, Method] | None:
     """An object is made by a call of its class."""
     klass = target.owner
     if target.static or not introspection.is_a(klass, type):
@@ -104,6 +114,9 @@ def constructor(target: CallTarget) -> tuple[CallTarget, Method] | None:
         own = introspection.namespace(base)
         function = own.get("__init__") if base is not object else None
         if introspection.is_a(function, FunctionType):
+            if written == signature(function.__code__):  # with `self`, as the tool interface reports it
+                target.letters = target.letters[1:]
+                return target.all_of(function.__code__), function.__code__
             return (target, function.__code__) if takes(function, len(target.letters), skipped=1) else None
         if function is not None:
             return target, method_of(function)
@@ -121,9 +134,8 @@ def attribute(target: CallTarget, written: str) -> tuple[CallTarget, Method] | N
     if isinstance(method, CodeType) and written == signature(method):
         skipped = skipped_of(base, value)
         target.letters = "L" * (len(target.letters) - skipped)
-        target.canonical = method
         target.owner = base
-        return target, method
+        return target.all_of(method), method
     if base is Thread and target.name in java.METHODS[base]:
         return None
     function = outermost(value, len(target.letters))
@@ -161,16 +173,16 @@ def of_code(code: Method) -> CallTarget | None:
                 target = CallTarget(
                     klass, name, "L" * (count - skipped_of(klass, value)), static=is_static(klass, value)
                 )
-                target.canonical = code
-                return target
+                if name == "__init__":
+                    target.name = CONSTRUCTOR
+                return target.all_of(code)
         return None
     for module in list(sys.modules.values()):
         if introspection.is_a(module, ModuleType):
             for function in introspection.functions((introspection.own_dict(module) or {}).get(code.co_name)):
                 if function.__code__ is code:
                     target = CallTarget(module, code.co_name, "L" * count, static=True)
-                    target.canonical = code
-                    return target
+                    return target.all_of(code)
     return None
 
 
