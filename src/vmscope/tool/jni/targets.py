@@ -33,9 +33,7 @@ class CallTarget:
         self.name = name
         self.letters = letters
         self.static = static
-        self.canonical: CodeType | None = (
-            None  # called with all its parameters, in their slots' order
-        )
+        self.canonical: CodeType | None = None  # called with all its parameters, in their slots' order
         self.java: Callable[..., object] | None = None
 
     def is_of(self, method: Method) -> bool:
