@@ -22,7 +22,37 @@ pytestmark = [
 AGENT = programs.source("coexistence/agent")
 AGENTS = "-pyagent:counts -pyagent:vmscope.agents.exceptions"
 
-CART = programs.source("coexistence/cart")
+# In a string: debuggers and profilers name its lines.
+CART = """\
+class Cart:
+    def __init__(self):
+        self.items = []
+    def add(self, number):
+        if number % 3 == 0:
+            raise ValueError(number)
+        self.items.append(number)
+        return number
+    def total(self):
+        found = 0
+        for item in self.items:
+            found += item
+        return found
+def numbers(count):
+    try:
+        for number in range(count):
+            yield number
+    finally:
+        done = True
+def fill(cart):
+    for number in numbers(10):
+        try:
+            cart.add(number)
+        except ValueError:
+            pass
+    if cart is None:
+        print("never")
+    return cart
+"""
 ALONE = f"{CART}print(sum(fill(Cart()).total() for _ in range(3)))\n"
 THREADS = f"""{CART}
 import threading
