@@ -215,7 +215,8 @@ thread = threading.Thread(target=add)
 
 @pytest.mark.parametrize("size", ["1k", "32k", "64k", "16m"])
 def test_the_jdks_tools_read_every_size(jdk: JDK, start_vmscope: StartVMScope, size: str) -> None:
-    child = start_vmscope(f"-XX:PerfDataMemorySize={size}", code="vmscope.counter('test.size').add(42)")
+    options = f"-XX:PerfDataMemorySize={size}", "-XX:PerfDataMemoryLimit=1k"  # it does not grow
+    child = start_vmscope(*options, code="vmscope.counter('test.size').add(42)")
     asked = {"1k": 4096, "32k": 32768, "64k": 65536, "16m": 1 << 24}[size]
     assert child.ask("vmscope.status().capacity") == str(asked)
     assert f"{child.pid} -c" in jdk.run("jps", "-l").stdout.splitlines()
@@ -229,7 +230,7 @@ def test_the_jdks_tools_read_every_size(jdk: JDK, start_vmscope: StartVMScope, s
     printed = jcmd.stdout.splitlines()
     assert "sun.os.hrt.frequency=1000000000" in printed
     assert ("test.size=42" in printed) == (size != "1k"), "which the standard counters fill"
-    assert f'java.rt.vmArgs="-XX:PerfDataMemorySize={size}"' in printed
+    assert f'java.rt.vmArgs="{" ".join(options)}"' in printed
 
 
 # -- private memory -------------------------------------------------------------------------------
