@@ -285,8 +285,8 @@ def test_the_same_where_a_thread_has_no_descriptors_of_its_own() -> None:
 
 
 def test_a_name_that_goes(start_vmscope: StartVMScope, implementation: str) -> None:
-    """It is said that nobody can attach as long as that is so."""
-    child = start_vmscope(code=FORK)
+    """It is said that nobody can attach as long as that is so. A mirror would find it within a second."""
+    child = start_vmscope("-XX:-UsePerfData", code=FORK)
     path = path_of(child.pid)
     path.unlink()
     said = f"(None, '{path} was closed, removed or replaced: it is being made anew')"
@@ -303,6 +303,15 @@ def test_a_name_that_goes(start_vmscope: StartVMScope, implementation: str) -> N
 
 
 @C_ONLY
+def test_a_name_that_goes_comes_back_by_itself(start_vmscope: StartVMScope) -> None:
+    """A tmp cleaner's work is seen while the program does nothing."""
+    child = start_vmscope()
+    path_of(child.pid).unlink()
+    wait_for(path_of(child.pid).exists)
+    assert VERSION.match(ask(child.pid))
+
+
+@C_ONLY
 def test_a_fork_brings_a_name_back_that_is_gone(start_vmscope: StartVMScope) -> None:
     child = start_vmscope(code=FORK)
     path_of(child.pid).unlink()
@@ -312,7 +321,7 @@ def test_a_fork_brings_a_name_back_that_is_gone(start_vmscope: StartVMScope) -> 
 
 
 def test_a_name_that_another_answers_under(start_vmscope: StartVMScope, implementation: str) -> None:
-    child = start_vmscope(code=FORK)
+    child = start_vmscope("-XX:-UsePerfData", code=FORK)
     path = path_of(child.pid)
     path.unlink()
     with closing(socket.socket(socket.AF_UNIX)) as other:

@@ -655,6 +655,24 @@ def test_a_file_that_is_lost_is_made_anew(what: str) -> None:
     assert answers(code) == [found, {"left": False}]
 
 
+@pytest.mark.parametrize("what", ["path, path + '.moved'", "os.path.dirname(path), '/tmp/moved'"])
+def test_a_file_that_was_moved_away_is_made_anew(what: str, implementation: str) -> None:
+    """Or its folder."""
+    if implementation != "c":
+        pytest.skip("the twin does not look at names")
+    code = f"""
+        vmscope.start()
+        path = vmscope.status().path
+        os.rename({what})
+        end = time.monotonic() + 30
+        while not any("it was made anew" in problem for problem in vmscope.status().problems):
+            assert time.monotonic() < end, vmscope.status()
+            time.sleep(0.01)  # the mirror notices it
+        answer(same=vmscope.status().path == path, there=os.path.exists(path))
+    """
+    assert json.loads(sandbox.run(dedent(code), mounts=TMP)) == {"same": True, "there": True}  # in a /tmp of its own
+
+
 def was_made_anew(pid: int, path: Path) -> bool:
     """Whether the region says so itself."""
     try:

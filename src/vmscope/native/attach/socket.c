@@ -17,9 +17,12 @@
 #endif
 
 static struct sockaddr_un final_name, temporary_name; /* written while no thread of the listener's runs */
-static dev_t device;
-static ino_t inode;
+static _Atomic dev_t device;
+static _Atomic ino_t inode;
+static dev_t folder_device; /* of the folder that the name is in, where that is known: else 0 */
+static ino_t folder_inode;
 static _Atomic pid_t owner; /* the process whose socket has the name; 0: none */
+static _Atomic int watched; /* it was opened, and is not known to have lost its name */
 
 int
 vmscope_name_socket(const char *path, const char *temporary)
@@ -59,6 +62,22 @@ int
 vmscope_has_lost_socket(void)
 {
     return !is_named();
+}
+
+/* After a chroot the path leads elsewhere, and says nothing. */
+void
+vmscope_notice_lost_socket(void)
+{
+    char path[sizeof(struct sockaddr_un)];
+    struct stat folder;
+    if (!atomic_load(&watched) || atomic_load(&owner) != getpid()) {
+        return;
+    }
+    vmscope_socket_folder(path);
+    if (stat(path, &folder) == 0 && folder.st_dev == folder_device && folder.st_ino == folder_inode && !is_named() &&
+        atomic_exchange(&watched, 0)) {
+        vmscope_ask_for_socket();
+    }
 }
 
 int
@@ -150,7 +169,9 @@ bind_temporary(int fd, struct stat *found)
 int
 vmscope_open_socket(void)
 {
-    struct stat found;
+    struct stat found, folder;
+    char path[sizeof(struct sockaddr_un)];
+    atomic_store(&watched, 0); /* until all of it is known */
     int taken = find_taken();
     if (taken != 0) {
         errno = taken;
@@ -173,6 +194,11 @@ vmscope_open_socket(void)
     }
     device = found.st_dev;
     inode = found.st_ino;
+    vmscope_socket_folder(path);
+    int known = stat(path, &folder) == 0;
+    folder_device = known ? folder.st_dev : 0;
+    folder_inode = known ? folder.st_ino : 0;
     atomic_store(&owner, getpid());
+    atomic_store(&watched, 1);
     return fd;
 }

@@ -58,7 +58,10 @@ typedef struct {
     dev_t device;
     ino_t inode;
     int fd;
-    int direct;         /* the image is the file itself, mapped: nothing is written to it */
+    int direct;       /* the image is the file itself, mapped: nothing is written to it */
+    dev_t tmp_device; /* the folder that the file's folder is in, as the thread found it */
+    ino_t tmp_inode;
+    int64_t names_at;   /* CLOCK_MONOTONIC, ns, at which the names are looked at again */
     nlink_t links;      /* that the file had when it was opened; a file system may not count them */
     int lost, reported; /* it was removed or cut short; `on_loss` was called */
     PyObject *on_loss;  /* or NULL */

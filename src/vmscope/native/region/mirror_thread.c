@@ -10,10 +10,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define NAMES_INTERVAL 1000000000 /* ns between two looks at the names of file and socket */
 
 /* -- from the slots to the image ------------------------------------------------------------------ */
 
@@ -154,6 +158,52 @@ is_own_file(const Mirror *self, const struct stat *status)
     return status->st_dev == self->device && status->st_ino == self->inode;
 }
 
+/* The folder two names above the path: 0, or -1. */
+static int
+stat_tmp(const char *path, struct stat *status)
+{
+    char folder[PATH_MAX];
+    (void)snprintf(folder, sizeof folder, "%s", path);
+    for (int i = 0; i < 2; i++) {
+        char *end = strrchr(folder, '/');
+        if (end == NULL || end == folder) {
+            return -1;
+        }
+        *end = '\0';
+    }
+    return stat(folder, status);
+}
+
+/* Whether the file, or its folder, was moved away: its name is not there, or is another file's. After a chroot, or in
+ * another mount namespace, the path leads elsewhere and says nothing. */
+static int
+has_lost_name(const Mirror *self)
+{
+    struct stat tmp, named;
+    if (self->tmp_inode == 0 || stat_tmp(self->path, &tmp) < 0 || tmp.st_dev != self->tmp_device ||
+        tmp.st_ino != self->tmp_inode) {
+        return 0;
+    }
+    return lstat(self->path, &named) < 0 ? errno == ENOENT || errno == ENOTDIR : !is_own_file(self, &named);
+}
+
+/* Each second: whether the file and the attach socket still have their names. -1 with errno where the file has not. */
+static int
+check_names(Mirror *self)
+{
+    int64_t now = vmscope_now();
+    if (now < self->names_at) {
+        return 0;
+    }
+    self->names_at = now + NAMES_INTERVAL;
+    vmscope_notice_lost_socket();
+    if (has_lost_name(self)) {
+        errno = ENOENT;
+        return -1;
+    }
+    return 0;
+}
+
 /* Whether the file still is as it was made; -1 with errno if not. */
 static int
 check_file(Mirror *self)
@@ -175,7 +225,7 @@ check_file(Mirror *self)
         errno = EIO;
         return -1;
     }
-    return 0;
+    return check_names(self);
 }
 
 /* The clock in image and file, as show_clock has it. */
@@ -262,8 +312,12 @@ open_file(Mirror *self)
     struct stat status;
     int fd = open(self->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && fstat(fd, &status) == 0 && is_own_file(self, &status)) {
+        struct stat tmp;
         self->fd = fd;
         self->links = status.st_nlink;
+        self->tmp_inode = stat_tmp(self->path, &tmp) < 0 ? 0 : tmp.st_ino;
+        self->tmp_device = self->tmp_inode == 0 ? 0 : tmp.st_dev;
+        self->names_at = vmscope_now() + NAMES_INTERVAL;
         /* Some file systems count no links. On others it went since it was opened. */
         self->lost = status.st_nlink == 0 && access(self->path, F_OK) < 0;
         /* Refused where a mapping holds the lock; on overlayfs, which maps the file below, none can. */

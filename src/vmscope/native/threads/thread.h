@@ -85,6 +85,9 @@ int vmscope_is_importing(void);
 /* While the sampler waits for the GIL: puts into its counters how long, and what it would read without it (sampler.c). */
 void vmscope_sampler_show_wait(void);
 
+/* Where the attach socket has lost its name: it is made anew, as when a client asks for it. (socket.c) */
+void vmscope_notice_lost_socket(void);
+
 /* Counts threads from one again, in a forked child (sampler.c). */
 void vmscope_sampler_after_fork(void);
 
