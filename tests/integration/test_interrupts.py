@@ -1,4 +1,8 @@
-"""A signal handler that raises in the middle of start() or stop(): at each of vmscope's bytecodes."""
+"""A signal handler that raises in the middle of start() or stop(): at each of vmscope's bytecodes.
+
+One run tries every sixth, beginning at another one each time, because all of them take minutes.
+VMSCOPE_INTERRUPT_STEP=1 tries all.
+"""
 
 from __future__ import annotations
 
