@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from tests.conftest import StartVMScope
 from tests.support import User
 from tests.wait import wait_for as eventually
 
+numbers = count()  # a service of its own for each test: what one has counted outlives it
 COMMAND = [sys.executable, "-m", "vmscope", "export"]
 ROOT = os.geteuid() == 0
 
@@ -93,7 +95,7 @@ OPENMETRICS = "application/openmetrics-text"
 def test_the_format_that_is_asked_for(
     start: Start, start_vmscope: StartVMScope, accept: str, type: str, line: str
 ) -> None:
-    service = f"web{os.getpid()}"
+    service = f"web{os.getpid()}-{next(numbers)}"
     start_vmscope(f"-Dvmscope.service={service}", code="vmscope.counter('web.hits').add(7)")
     exporter = start(f"--vms={service}")
     text = ""
@@ -134,7 +136,7 @@ def test_gzip_head_health_and_what_is_not_there(start: Start, start_vmscope: Sta
 
 
 def test_one_connection_serves_many_scrapes(start: Start, start_vmscope: StartVMScope) -> None:
-    service = f"kept{os.getpid()}"
+    service = f"kept{os.getpid()}-{next(numbers)}"
     child = start_vmscope(f"-Dvmscope.service={service}", code="c = vmscope.counter('a.b')")
     exporter = start(f"--vms={service}")
     connection = http.client.HTTPConnection("127.0.0.1", exporter.port, timeout=30)
@@ -153,7 +155,7 @@ def test_one_connection_serves_many_scrapes(start: Start, start_vmscope: StartVM
 
 
 def test_vms_come_and_go(start: Start, start_vmscope: StartVMScope) -> None:
-    service = f"fleeting{os.getpid()}"
+    service = f"fleeting{os.getpid()}-{next(numbers)}"
     exporter = start(f"--vms={service}")
     assert b"vmscope_vms{" not in exporter.get()[1]
     first = start_vmscope(f"-Dvmscope.service={service}")
@@ -230,7 +232,7 @@ def test_malformed_requests(start: Start, request_: bytes) -> None:
 
 
 def test_a_hostile_vm_neither_breaks_lines_nor_fills_the_answer(start: Start, start_vmscope: StartVMScope) -> None:
-    service = f"evil{os.getpid()}"
+    service = f"evil{os.getpid()}-{next(numbers)}"
     code = r"""
 for i in range(2000):
     vmscope.gauge("e.v").labels(x="\n" + chr(0x202e) + "\x1b]0;" + str(i) + "y" * 5000).set(i)
@@ -250,7 +252,7 @@ vmscope.gauge("e.w").labels(__name__="up", le="0.1", service="bank").set(1)
 def test_who_uses_another_users_service_name_is_not_added_to_it(
     start: Start, start_vmscope: StartVMScope, private_user: User
 ) -> None:
-    service = f"bank{os.getpid()}"
+    service = f"bank{os.getpid()}-{next(numbers)}"
     start_vmscope(f"-Dvmscope.service={service}", code="vmscope.counter('b.c').add(1)")
     start_vmscope(f"-Dvmscope.service={service}", code="vmscope.counter('b.c').add(1000)", user=private_user)
     exporter = start(f"--vms={service}")
@@ -286,7 +288,7 @@ threading.Thread(target=add, daemon=True).start()
 
 @pytest.mark.skipif(not ROOT, reason="needs root")
 def test_root_keeps_the_right_to_read_alone(start: Start, start_vmscope: StartVMScope, private_user: User) -> None:
-    service = f"theirs{os.getpid()}"
+    service = f"theirs{os.getpid()}-{next(numbers)}"
     start_vmscope(f"-Dvmscope.service={service}", user=private_user)
     exporter = start(f"--vms={service}")
     status = Path(f"/proc/{exporter.process.pid}/status").read_text()
