@@ -85,6 +85,7 @@ def instruments() -> str:
     homes: dict[tuple[Row, ...], list[str]] = {}
     for name, _, _ in INSTRUMENTS:
         homes.setdefault(import_module(f"vmscope.instruments.{name}").ROWS, []).append(name)
+    homes.pop((), None)  # whose counters are the program's own
     for rows, names in homes.items():
         text += f"\n## {', '.join(names)}\n\n{counters(rows)}"
     return text

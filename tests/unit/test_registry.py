@@ -141,6 +141,18 @@ def test_a_fraction_makes_a_second_entry(registry: Registry) -> None:
     assert values(second) == shown
 
 
+def test_a_forgotten_counter_leaves_no_entry_and_its_names_are_free(registry: Registry) -> None:
+    counter, delay = registry.counter("forgotten"), registry.histogram("late", bounds=[1])
+    counter.add(0.5)
+    registry.forget([counter, delay])
+    assert list(registry.numbers()) == []
+    assert registry.gauge("late.sum").value == 0
+    registry.counter("forgotten").add(0.25)
+    assert [(name, floats.double(bits)) for name, bits, *_ in registry.numbers() if name == "forgotten#f64"] == [
+        ("forgotten#f64", 0.25)
+    ]
+
+
 def test_after_a_fork_a_fraction_is_shown_anew(registry: Registry) -> None:
     counter = registry.counter("c")
     counter.add(0.5)

@@ -49,7 +49,7 @@ class Counter(native.CounterSlot):
         self._registry.show_fraction(self)
 
     def _child(self, labels: dict[str, str], full: bool, /) -> Counter:
-        return self._registry.counter(_child_name(self, labels, full), units=self.units)
+        return self._registry.counter(child_name(self, labels, full), units=self.units)
 
     def __repr__(self) -> str:
         return f"<vmscope.Counter {self.name} = {self.value}>"
@@ -72,7 +72,7 @@ class Gauge(native.GaugeSlot):
         return ((self.name, self.value, self.units, VARIABLE, self, 0),)
 
     def _child(self, labels: dict[str, str], full: bool, /) -> Gauge:
-        return self._registry.gauge(_child_name(self, labels, full), units=self.units)
+        return self._registry.gauge(child_name(self, labels, full), units=self.units)
 
     def __repr__(self) -> str:
         return f"<vmscope.Gauge {self.name} = {self.value}>"
@@ -96,7 +96,7 @@ class FloatGauge(native.FloatGaugeSlot):
         return ((self.name + FLOAT, self.cells[0], self.units, VARIABLE, self, 0),)
 
     def _child(self, labels: dict[str, str], full: bool, /) -> FloatGauge:
-        return self._registry.float_gauge(_child_name(self, labels, full), units=self.units)
+        return self._registry.float_gauge(child_name(self, labels, full), units=self.units)
 
     def __repr__(self) -> str:
         return f"<vmscope.FloatGauge {self.name} = {self.value}>"
@@ -172,7 +172,7 @@ class Histogram(native.HistogramSlot):
         )
 
     def _child(self, labels: dict[str, str], full: bool, /) -> Histogram:
-        name = _child_name(self, labels, full, reserved="le")
+        name = child_name(self, labels, full, reserved="le")
         return self._registry.histogram(name, bounds=self.bounds, units=self.units)
 
     def __repr__(self) -> str:
@@ -252,7 +252,7 @@ class Alias:
 _OVERFLOW = {"overflow": "true"}
 
 
-def _child_name(
+def child_name(
     parent: Counter | Gauge | FloatGauge | Histogram, labels: dict[str, str], full: bool, reserved: str = ""
 ) -> str:
     """The name of a child. `full`: one that is not there yet shares a name with all others of this parent.

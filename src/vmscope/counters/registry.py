@@ -183,6 +183,10 @@ class Registry:
             for counter in counters:
                 if self._counters.get(counter.name) is counter:
                     del self._counters[counter.name]
+                    if self._fractions.pop(counter.name, None) is not None:
+                        self._shown.pop(counter.name, None)
+                    for name in [name for name, owner in self._parts.items() if owner is counter]:
+                        del self._parts[name]
 
     def after_fork(self) -> None:
         """In a forked child: numbers start from zero, constants and texts stay; the region was the parent's."""

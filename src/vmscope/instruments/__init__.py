@@ -39,6 +39,11 @@ INSTRUMENTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("prometheus_client.values", "prometheus_client.metrics", "prometheus_client.multiprocess"),
         "The program's own metrics of prometheus_client, which then need no files for several processes.",
     ),
+    (
+        "statsd",
+        ("statsd.client.base", "datadog.dogstatsd.base"),
+        "What clients of statsd and datadog count, which then need no daemon: nothing is sent.",
+    ),
     ("uvicorn", ("uvicorn.config",), "Requests to the application that uvicorn serves."),
     ("warnings", ("sys",), "Warnings shown, by category."),
 )
