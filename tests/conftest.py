@@ -209,7 +209,7 @@ def start_vmscope(start_python: StartPython) -> StartVMScope:
             f"import sys, vmscope\nvmscope.start(*{options!r})\n{code}\nprint('ready', flush=True)\n"
             "for line in sys.stdin:\n    print(eval(line), flush=True)\n"
         )
-        return start_python(program, env=env, user=user, preload=["vmscope.runtime"])
+        return start_python(program, env=env, user=user, preload=["vmscope.runtime", "vmscope.memory.keeper"])
 
     return start
 

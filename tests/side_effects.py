@@ -21,7 +21,9 @@ from typing import Any
 
 MODULES = (
     "asyncio concurrent.futures.process concurrent.futures.thread faulthandler gunicorn.workers.base logging "
-    "multiprocessing.util runpy socket subprocess tempfile threading tracemalloc uvicorn.config warnings zipimport"
+    "datadog.dogstatsd.base multiprocessing.util prometheus_client.metrics prometheus_client.multiprocess "
+    "prometheus_client.values runpy socket statsd.client.base subprocess tempfile threading tracemalloc uvicorn.config "
+    "warnings zipimport"
 )
 _HOOKS = ("breakpointhook", "displayhook", "excepthook", "unraisablehook")
 

@@ -3,6 +3,12 @@
 #include "attach/socket.c"
 #include "attach/stale_sockets.c"
 
+void
+vmscope_ask_for_socket(void)
+{
+    /* no thread is there */
+}
+
 int
 vmscope_thread_is_stopping(Thread *Py_UNUSED(self))
 {

@@ -84,7 +84,7 @@ WRITERS = {
     "saved region": ("vmscope.start(f'-XX:PerfDataSaveFile={path}')", "vmscope.stop()"),
     "heap dump": ("", "vmscope.commands.execute(f'GC.heap_dump {path}', Reply())"),
     "heap dump in a file's place": ("", "vmscope.commands.execute(f'GC.heap_dump {path} -overwrite', Reply())"),
-    "histogram": ("", "operations.inspect_heap(Reply(), '-all', path)"),
+    "histogram": ("", "list(operations.inspect_heap(Reply(), '-all', path))"),
     "log": (
         "import logging",
         "vmscope.commands.execute(f'VM.log output={path} what=all=info', Reply()); "
@@ -187,7 +187,7 @@ import os, sys
 from vmscope.native.attach import socket as sockets
 print("ready", flush=True)
 sys.stdin.readline()
-sockets.sweep(os.fsencode(sys.argv[1]), lambda: False)
+sockets.remove_stale_sockets(os.fsencode(sys.argv[1]), lambda: False)
 """
 
 

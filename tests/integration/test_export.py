@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -44,12 +45,15 @@ def one(found: Samples, pattern: str) -> float:
     return value
 
 
+numbers = itertools.count()  # of services: the totals of one outlive its test
+
+
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """A gunicorn with three workers: the name of its service, and its socket."""
     pytest.importorskip("gunicorn", reason="gunicorn is in the dev group")
     (tmp_path / "app.py").write_text(APP)
-    service, socket = f"shop{os.getpid()}", tmp_path / "socket"
+    service, socket = f"shop{os.getpid()}-{next(numbers)}", tmp_path / "socket"
     options = ["-w", "3", "-b", f"unix:{socket}", "--no-control-socket", "app:app"]
     command = [*COMMAND, "run", f"-Dvmscope.service={service}", "-m", "gunicorn", *options]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

@@ -78,8 +78,8 @@ class Program:
         assert self.process.wait(60) == 0
 
     def sold(self, port: int) -> float | None:
-        found = scraped(port)
-        return one(found, rf'app_sold_total{{service="{self.service}",user="\w+"}}') if found else None
+        name = rf'app_sold_total{{service="{self.service}",user="\w+"}}'
+        return next((value for key, value in (scraped(port) or {}).items() if re.fullmatch(name, key)), None)
 
 
 def scraped(port: int) -> dict[str, float]:

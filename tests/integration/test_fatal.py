@@ -190,7 +190,7 @@ def test_eight_threads_crash_at_once(tmp_path: Path, order: str) -> None:
 def test_a_crash_while_others_count_and_make_counters(tmp_path: Path) -> None:
     """The image is whole: no entry is half there."""
     code = """
-    start("-XX:PerfDataMemorySize=64k")
+    start("-XX:PerfDataMemorySize=64k", "-XX:PerfDataMemoryLimit=64k")
     def make():
         for i in range(100_000):
             vmscope.text(f"test.{threading.get_ident()}.{i}").set("x" * (i % 60))

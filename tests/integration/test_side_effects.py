@@ -53,9 +53,10 @@ def printed(*arguments: str) -> str:
 
 
 def looked(*arguments: str) -> tuple[list[str], list[str]]:
-    """What differs during, and after."""
+    """What differs during, and after: of a class that another stands for, the class alone."""
     found = json.loads(printed("-m", "tests.side_effects", *arguments))
-    return found["during"], found["after"]
+    during, after = ([each for each in names if each.rpartition(".")[0] not in names] for names in found.values())
+    return during, after
 
 
 STARTED = sorted(name for row in rows("A started VM") for name in names(row[0]))

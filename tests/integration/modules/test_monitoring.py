@@ -14,7 +14,7 @@ import pytest
 from vmscope.export import own, standard
 from vmscope.export.table import SUFFIXES
 
-FOLDER = Path(__file__).parents[2] / "examples" / "monitoring"
+FOLDER = Path(__file__).parents[3] / "examples" / "monitoring"
 _METRIC = re.compile(r"\b(?:process|python|jvm|vmscope)_\w+\b")
 
 
