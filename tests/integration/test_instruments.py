@@ -105,7 +105,7 @@ def test_every_row_is_there_with_its_kind_and_units() -> None:
     """An outside reader finds each once there was something to count; the Python that it needs is the row's too."""
     names = [name for name in NAMES if name != "exceptions" or sys.version_info >= (3, 12)]
     code = f"""
-        import asyncio, concurrent.futures.process, concurrent.futures.thread, warnings
+        import asyncio, concurrent.futures.process, concurrent.futures.thread, statsd.client, warnings
         from vmscope.instruments.wsgi import Middleware
         vmscope.instrument(*{names!r})
         warnings.simplefilter("always")
