@@ -61,7 +61,7 @@ def test_help_fits_a_terminal(name: str) -> None:
 INTERNAL = {
     "vmscope.Constant": {"entries"},
     "vmscope.Counter": {"entries", "fraction"},
-    "vmscope.FloatGauge": {"entries"},
+    "vmscope.FloatGauge": {"entries", "value"},
     "vmscope.Gauge": {"entries"},
     "vmscope.Histogram": {"entries"},
     "vmscope.Text": {"entries", "units"},

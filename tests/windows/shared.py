@@ -28,7 +28,7 @@ SUITES = """
     tests/unit/test_jstat_arguments.py
     tests/unit/test_jstat_views.py
     tests/unit/test_labels.py
-    tests/unit/test_later.py
+    tests/unit/test_own_threads.py
     tests/unit/native/test_class_histogram.py
     tests/unit/native/test_gc_probe.py
     tests/unit/native/test_dispatch.py
