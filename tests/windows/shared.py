@@ -93,6 +93,7 @@ SKIPPED = {
     "tests/integration/modules/test_reader_mapping.py::test_the_guard_works_in_a_forked_child": _FORKS,
     "tests/unit/test_reader_mapping.py::test_truncation_with_sigbus_blocked": _SIGNALS,
     "tests/unit/test_reader_mapping.py::test_what_cannot_be_mapped": "Windows opens no directory",
+    "tests/unit/test_region.py::test_a_full_region_grows": "a file that is mapped cannot grow there",
     "tests/unit/test_region.py::test_a_signal_handler": _SIGNALS,
     "tests/unit/test_region.py::test_the_time_of_the_last_entry": "the clock there ticks each ms or slower",
     "tests/unit/test_registry.py::test_a_histogram_is_shown_whole": "there a region has room for all",

@@ -130,9 +130,11 @@ class CounterSlot(LongSlot):
         return self._value, bits(self._fraction)
 
     def inc(self) -> None:
+        """Adds one."""
         self._add(1)
 
     def add(self, amount: int | float, /) -> None:
+        """Adds an amount of zero or more (ValueError otherwise)."""
         if isinstance(amount, float) and not (amount.is_integer() and amount < _END):
             if not amount >= 0:
                 raise ValueError(_NEGATIVE)
@@ -163,15 +165,19 @@ class GaugeSlot(LongSlot):
     __slots__ = ()
 
     def inc(self) -> None:
+        """Adds one."""
         self._add(1)
 
     def dec(self) -> None:
+        """Takes one away."""
         self._add(-1)
 
     def add(self, amount: int, /) -> None:
+        """Adds an amount, negative or not."""
         self._add(_int64(amount))
 
     def set(self, value: int, /) -> None:
+        """Sets the value."""
         self._value = _int64(value)
 
 
@@ -197,17 +203,21 @@ class FloatGaugeSlot(LongSlot):
         return (bits(self._float),)
 
     def inc(self) -> None:
+        """Adds one."""
         self.add(1.0)
 
     def dec(self) -> None:
+        """Takes one away."""
         self.add(-1.0)
 
     def add(self, amount: float, /) -> None:
+        """Adds an amount, negative or not."""
         number = ldexp(amount, 0)  # the one call that takes a number as C does, and gives it back
         with _lock:
             self._float += number
 
     def set(self, value: float, /) -> None:
+        """Sets the value."""
         self._float = ldexp(value, 0)
 
     _restore = set
