@@ -117,7 +117,7 @@ def test_each_public_name_has_a_docstring_and_a_place_in_the_reference(module: M
         if not isinstance(thing, type) or issubclass(thing, (Enum, tuple, BaseException)) or thing is tool.Environment:
             continue
         for klass, member, value in members(thing):
-            kinds = (FunctionType, classmethod, property, MethodDescriptorType)
+            kinds: tuple[type, ...] = (FunctionType, classmethod, property, MethodDescriptorType)
             if klass.__module__.startswith("vmscope.native"):
                 kinds = (FunctionType, classmethod, MethodDescriptorType)  # C's attributes are of other types too
             described = isinstance(value, kinds)

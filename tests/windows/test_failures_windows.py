@@ -137,7 +137,8 @@ def test_a_failure_of_each_call_of_a_reader_leaves_nothing_behind(
                 assert look() == sys.hexversion
             except VMScopeError:
                 pass
-            assert injection.failed, (name, number)
+            if name != "_ProcessNext":  # of which there are fewer once a process has ended
+                assert injection.failed, (name, number)
             injection.arm("", 0)
             gc.collect()
             assert win32.own_handles() == before, (name, number)
