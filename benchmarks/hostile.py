@@ -22,14 +22,31 @@ HONEST, HOSTILE = "root", "attacker"  # whose directories are there, under their
 def figures(rounds: int) -> Iterator[Figure]:
     with fleet(SIZE, NUMBERS) as vms, _hostile_vms() as hostile:
         honest = [vm.pid for vm in vms if vm.pid]
-        _check(HONEST, honest)
-        _check(HOSTILE, hostile)
-        ps = _measure(rounds, [["ps"]], [["ps"]])
-        yield Figure(f"`ps` of {SIZE} hostile VMs, to {SIZE} honest ones", *ps, 2.0)
-        for tool in ("stat", "counters"):
-            each = [[tool, str(pid)] for pid in hostile[: len(KINDS)]]
-            found = _measure(rounds, each, [[tool, str(pid)] for pid in honest[: len(KINDS)]])
-            yield Figure(f"`{tool}` of {len(KINDS)} kinds of them, to as many honest ones", *found, 2.0)
+        with _stopped(honest):
+            yield from _compared(rounds, honest, hostile)
+
+
+def _compared(rounds: int, honest: list[int], hostile: list[int]) -> Iterator[Figure]:
+    _check(HONEST, honest)
+    _check(HOSTILE, hostile)
+    ps = _measure(rounds, [["ps"]], [["ps"]])
+    yield Figure(f"`ps` of {SIZE} hostile VMs, to {SIZE} honest ones", *ps, 2.0)
+    for tool in ("stat", "counters"):
+        each = [[tool, str(pid)] for pid in hostile[: len(KINDS)]]
+        found = _measure(rounds, each, [[tool, str(pid)] for pid in honest[: len(KINDS)]])
+        yield Figure(f"`{tool}` of {len(KINDS)} kinds of them, to as many honest ones", *found, 2.0)
+
+
+@contextmanager
+def _stopped(pids: list[int]) -> Iterator[None]:
+    """They would notice that their directory has been moved, and publish anew."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
 
 
 @contextmanager
