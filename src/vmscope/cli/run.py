@@ -6,7 +6,7 @@ No `__future__` import here: code that is given as text would inherit it.
 import os
 import sys
 
-from vmscope import environ, errors, flags, instruments, native, own_threads, runtime
+from vmscope import environ, errors, flags, native, own_threads, runtime
 
 if sys.platform != "win32":
     from vmscope import termination
@@ -99,6 +99,8 @@ def _prepared(args: list[str]) -> "Callable[[], int]":
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
     path = _first_path(kind, target, application)
     if environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        from vmscope import instruments  # not before: two modules more to each start
+
         instruments.instrument_by_environment()
     runtime.start(*options, program=(" ".join([name, *arguments]), _class_path(path)), agents=False)
     if runtime.VM.no_room is not None:
