@@ -25,16 +25,12 @@ def autostart() -> None:
     options = environ.get(environ.OPTIONS) + environ.get(environ.RUN_OPTIONS)
     if ("agent" in options or "@" in options) and not _is_own_command():
         _load_agents()
-    if environ.get("PROMETHEUS_MULTIPROC_DIR") and not _is_own_command():
-        _instrument()
+    names = environ.instruments()
+    if names and not _is_own_command():
+        from vmscope import instruments
+
+        instruments.instrument(*names)  # before the program makes its metrics
     own_threads.call(_publish)
-
-
-def _instrument() -> None:
-    """Before the program makes its metrics."""
-    from vmscope import instruments
-
-    instruments.instrument_by_environment()
 
 
 def _load_agents() -> None:

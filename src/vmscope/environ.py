@@ -15,6 +15,8 @@ import sys
 
 OPTIONS = "VMSCOPE_TOOL_OPTIONS"
 RUN_OPTIONS = "VMSCOPE_RUN_OPTIONS"  # those of the `vmscope run` that started this process, or one that it came from
+# Variables that switch an instrument on where vmscope starts by itself, or by `vmscope run`.
+INSTRUMENTS = {"PROMETHEUS_MULTIPROC_DIR": "prometheus"}
 
 _AT_SECURE = 23
 _secure: bool | None = None  # what the kernel said when the program was started
@@ -24,6 +26,11 @@ def get(name: str, default: str = "") -> str:
     """The variable's value; `default` where it is not set or not obeyed. One that is not set costs nothing more."""
     value = os.environ.get(name)
     return value if value is not None and is_obeyed() else default
+
+
+def instruments() -> list[str]:
+    """The instruments that variables switch on."""
+    return [name for variable, name in INSTRUMENTS.items() if get(variable)]
 
 
 def is_obeyed() -> bool:

@@ -98,10 +98,11 @@ def _prepared(args: list[str]) -> "Callable[[], int]":
         _show(f"Picked up {environ.OPTIONS}: {inherited}\n")
     name = {"-m": target, "-c": "-c"}.get(kind, target.removesuffix(".py"))
     path = _first_path(kind, target, application)
-    if environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    names = environ.instruments()
+    if names:
         from vmscope import instruments  # not before: two modules more to each start
 
-        instruments.instrument_by_environment()
+        instruments.instrument(*names)
     runtime.start(*options, program=(" ".join([name, *arguments]), _class_path(path)), agents=False)
     if runtime.VM.no_room is not None:
         from vmscope import terminal

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 
-from vmscope import environ
 from vmscope.errors import InstrumentError, VMScopeError
 
 TYPE_CHECKING = False
@@ -48,9 +47,6 @@ INSTRUMENTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("warnings", ("sys",), "Warnings shown, by category."),
 )
 
-# Variables that switch an instrument on where vmscope starts by itself, or by `vmscope run`.
-VARIABLES = {"PROMETHEUS_MULTIPROC_DIR": "prometheus"}
-
 _on: dict[Key, Undo] = {}  # what takes each away again
 _resting: set[Key] = set()
 
@@ -67,11 +63,6 @@ def instrument(*names: str) -> None:
     for name, modules, _ in rows:
         for module in modules:
             _switch_on((name, module))
-
-
-def instrument_by_environment() -> None:
-    """Switches on what VARIABLES say."""
-    instrument(*(name for variable, name in VARIABLES.items() if environ.get(variable)))
 
 
 def suspend() -> None:

@@ -18,7 +18,6 @@ makes seconds, `By` bytes. An instrument whose name another kind of counter has 
 from __future__ import annotations
 
 import os
-import re
 import threading
 from functools import partial
 from weakref import ref
@@ -30,6 +29,7 @@ from vmscope import log
 from vmscope.counters.kinds import BYTES, EVENTS, NONE, TICKS
 from vmscope.counters.registry import REGISTRY
 from vmscope.errors import VMScopeError
+from vmscope.integrations import label_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ INTERVAL = 5.0  # seconds after which observable instruments are asked again
 # Those of OpenTelemetry's SDK, and the same in seconds.
 BOUNDS = (0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000)
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
-_NOT_OF_A_LABEL = re.compile(r"[^A-Za-z0-9_]")
 _TIMES = {"s": 1.0, "ms": 0.001}
 
 
@@ -144,13 +143,10 @@ class Series:
 
 
 def _labels(attributes: Mapping[str, Any]) -> dict[str, str]:
-    found = {}
-    for name, value in attributes.items():
-        label = _NOT_OF_A_LABEL.sub("_", name)
-        if not label or label[0].isdigit() or label == "le":
-            label = f"_{label}"
-        found[label] = str(value).lower() if isinstance(value, bool) else str(value)
-    return found
+    return {
+        label_name(name): str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in attributes.items()
+    }
 
 
 def _units(unit: str) -> int:
@@ -222,11 +218,13 @@ class Histogram(metrics.Histogram):
 class _Observable:
     """An instrument whose callbacks give its values."""
 
-    _series: Series
+    _slot: Callable[..., Any] = REGISTRY.float_gauge
 
-    def _keep(self, callbacks: Sequence[CallbackT] | None, series: Series) -> None:
+    def __init__(
+        self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
+    ) -> None:
         self._callbacks = [each if callable(each) else _Generated(each) for each in callbacks or ()]
-        self._series = series
+        self._series = Series(lambda: self._slot(name, units=_units(unit)))
 
     def ask(self) -> None:
         """Asks each callback once. What one raises is logged, and the others are asked."""
@@ -263,11 +261,12 @@ class _Generated:
 class ObservableCounter(_Observable, metrics.ObservableCounter):
     """The callbacks give sums. One that is smaller than before has begun anew."""
 
+    _slot = REGISTRY.counter
+
     def __init__(
         self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
     ) -> None:
         super().__init__(name, callbacks, unit, description)
-        self._keep(callbacks, Series(lambda: REGISTRY.counter(name, units=_units(unit))))
         self._last: dict[str, float] = {}
 
     def _set(self, counter: Any, value: float) -> None:
@@ -279,21 +278,9 @@ class ObservableCounter(_Observable, metrics.ObservableCounter):
 class ObservableUpDownCounter(_Observable, metrics.ObservableUpDownCounter):
     """The callbacks give sums."""
 
-    def __init__(
-        self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
-    ) -> None:
-        super().__init__(name, callbacks, unit, description)
-        self._keep(callbacks, Series(lambda: REGISTRY.float_gauge(name, units=_units(unit))))
-
 
 class ObservableGauge(_Observable, metrics.ObservableGauge):
     """The callbacks give values."""
-
-    def __init__(
-        self, name: str, callbacks: Sequence[CallbackT] | None = None, unit: str = "", description: str = ""
-    ) -> None:
-        super().__init__(name, callbacks, unit, description)
-        self._keep(callbacks, Series(lambda: REGISTRY.float_gauge(name, units=_units(unit))))
 
 
 class Asked:

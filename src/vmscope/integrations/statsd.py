@@ -21,6 +21,7 @@ import re
 from vmscope.counters.kinds import EVENTS, FLOAT, NONE, TICKS, Histogram, child_name
 from vmscope.counters.registry import REGISTRY
 from vmscope.errors import CounterExistsError, VMScopeError
+from vmscope.integrations import label_name
 from vmscope.native import HistogramSlot
 
 TYPE_CHECKING = False
@@ -40,7 +41,6 @@ SERIES = 10_000
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 BOUNDS = tuple(step * 10.0**power for power in range(-3, 7) for step in (1, 2.5, 5))
 _NOT_OF_A_NAME = re.compile(r"[^!-~]|[{}#\"\\]")
-_NOT_OF_A_LABEL = re.compile(r"[^A-Za-z0-9_]")
 
 
 def install() -> None:
@@ -167,10 +167,7 @@ def _labels(tags: tuple[str, ...]) -> dict[str, str]:
     found = {}
     for tag in tags:
         name, colon, value = str(tag).partition(":")
-        name = _NOT_OF_A_LABEL.sub("_", name)
-        if not name or name[0].isdigit() or name == "le":
-            name = f"_{name}"
-        found[name] = value if colon else "true"
+        found[label_name(name)] = value if colon else "true"
     return found
 
 

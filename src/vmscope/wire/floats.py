@@ -15,6 +15,10 @@ def double(bits: int) -> float:
     return float(unpack("=d", pack("=q", bits))[0])
 
 
+def bits(number: float) -> int:
+    return int(unpack("=q", pack("=d", number))[0])
+
+
 def with_floats(values: Mapping[str, int | str]) -> dict[str, int | float | str]:
     """The values, but floats as such and under their names without the mark.
 

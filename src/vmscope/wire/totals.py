@@ -6,7 +6,7 @@ A note is what makes folding safe: whoever finds a region whose process is noted
 
 from __future__ import annotations
 
-from struct import Struct, pack, unpack
+from struct import Struct
 
 from vmscope import native
 from vmscope.wire import decode, encode, floats
@@ -187,11 +187,6 @@ def _mode(name: str, variability: int, histograms: set[str]) -> str:
 def _combined(mode: str, old: int, new: int, *, bits: bool) -> int:
     if bits:
         one, other = floats.double(old), floats.double(new)
-        return _as_bits(one + other if mode == SUM else min(one, other) if mode == MIN else max(one, other))
+        return floats.bits(one + other if mode == SUM else min(one, other) if mode == MIN else max(one, other))
     found = old + new if mode == SUM else min(old, new) if mode == MIN else max(old, new)
     return max(_LOWEST, min(_HIGHEST, found))
-
-
-def _as_bits(number: float) -> int:
-    found: int = unpack("=q", pack("=d", number))[0]
-    return found
