@@ -52,6 +52,7 @@ int vmscope_add_attach_signal(PyObject *module);
 int vmscope_add_listener(PyObject *module);
 int vmscope_add_allocations(PyObject *module);
 int vmscope_add_jni(PyObject *module);
+int vmscope_add_flight(PyObject *module);
 
 /* The state of one module object; each object is a strong reference. */
 typedef struct {

@@ -125,9 +125,8 @@ try_thread(Snapshot *self, uintptr_t state, SnapshotThread *thread)
     return outcome;
 }
 
-/* 0 without memory. */
-static int
-take_thread(Snapshot *self, uintptr_t state)
+int
+vmscope_take_thread(Snapshot *self, uintptr_t state)
 {
     SnapshotThread thread;
     Outcome outcome = AGAIN;
@@ -172,21 +171,37 @@ try_list(Snapshot *self, size_t *count)
     return listed;
 }
 
-/* How many states there are: 0 where the list changed whenever it was read; -1 without memory. */
-static Py_ssize_t
-list_states(Snapshot *self)
+__attribute__((noinline)) int
+vmscope_see_state(Snapshot *self, uintptr_t address, State *out)
 {
-    size_t count = 0;
+    Guard guard;
+    if (sigsetjmp(guard.jump, 0) != 0) {
+        vmscope_guard_clear();
+        self->faults++;
+        return 0;
+    }
+    vmscope_guard_set(&guard, ANYWHERE);
+    int read = vmscope_read_state(self->interpreter, address, out);
+    vmscope_guard_clear();
+    return read;
+}
+
+int
+vmscope_take_states(Snapshot *self, size_t *found)
+{
+    *found = 0;
     for (int tries = 0; tries < LIST_TRIES;) {
+        size_t count = 0;
         if (!try_list(self, &count)) {
             tries++;
         } else if (count <= self->state_size) {
-            return (Py_ssize_t)count;
+            *found = count;
+            return 1;
         } else if (!reserve(&self->states, &self->state_size, count + 16, sizeof *self->states)) {
-            return -1;
+            return 0;
         }
     }
-    return 0;
+    return 1;
 }
 
 static void
@@ -198,21 +213,35 @@ begin(Snapshot *self, PyInterpreterState *interpreter, size_t limit)
 }
 
 int
-vmscope_take_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit)
+vmscope_begin_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit)
 {
-    sigset_t mask;
     begin(self, interpreter, limit);
     /* Twice: with the frames of C between them. */
     if (!reserve(&self->stack.frames, &self->stack.size, 2 * limit + LEAST_FRAMES, sizeof *self->stack.frames)) {
         return 0;
     }
-    vmscope_guard_enter(GUARD_MEMORY, &mask);
-    Py_ssize_t count = list_states(self);
-    int taken = count >= 0;
-    for (Py_ssize_t i = 0; taken && i < count; i++) {
-        taken = take_thread(self, self->states[i]);
+    vmscope_guard_enter(GUARD_MEMORY, &self->mask);
+    return 1;
+}
+
+void
+vmscope_end_snapshot(Snapshot *self)
+{
+    vmscope_guard_leave(GUARD_MEMORY, &self->mask);
+}
+
+int
+vmscope_take_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit)
+{
+    size_t count;
+    if (!vmscope_begin_snapshot(self, interpreter, limit)) {
+        return 0;
     }
-    vmscope_guard_leave(GUARD_MEMORY, &mask);
+    int taken = vmscope_take_states(self, &count);
+    for (size_t i = 0; taken && i < count; i++) {
+        taken = vmscope_take_thread(self, self->states[i]);
+    }
+    vmscope_end_snapshot(self);
     return taken;
 }
 

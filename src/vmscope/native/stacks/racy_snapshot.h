@@ -4,6 +4,8 @@
 
 #include "stacks/frame_names.h"
 
+#include <signal.h>
+
 #ifdef HAS_STACKS
 
 typedef struct {
@@ -31,6 +33,7 @@ typedef struct Snapshot {
     size_t thread_size, frame_size, state_size;
     uintptr_t *states;
     Stack stack;
+    sigset_t mask;
 } Snapshot;
 
 /* Nothing is in it yet. NULL without memory. */
@@ -40,6 +43,15 @@ void vmscope_free_snapshot(Snapshot *self);
 /* On any thread, without the GIL, this many frames of each thread at most; what was there before is forgotten, except the
  * names. 0 without memory. */
 int vmscope_take_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit);
+
+/* The same in parts. Between begin, which answers 0 without memory, and end: the addresses of all thread states into
+ * `states`, `found` of them, 0 where the list changed whenever it was read; one of them; the stack of one thread, which is
+ * added. The first and the last answer 0 without memory. */
+int vmscope_begin_snapshot(Snapshot *self, PyInterpreterState *interpreter, size_t limit);
+int vmscope_take_states(Snapshot *self, size_t *found);
+int vmscope_see_state(Snapshot *self, uintptr_t address, State *out);
+int vmscope_take_thread(Snapshot *self, uintptr_t state);
+void vmscope_end_snapshot(Snapshot *self);
 
 /* With the GIL, on a thread of this interpreter, without names; of the thread with this number, or, where that is 0, of
  * all. 0 without memory. */

@@ -279,22 +279,33 @@ vmscope_is_listed(uintptr_t interpreter, uintptr_t address)
 
 /* -- the GIL -------------------------------------------------------------------------------------- */
 
+/* Where it stands; 0: nowhere. */
+static uintptr_t
+gil_address(void)
+{
+#ifdef INTERPRETER_GIL
+    uintptr_t at;
+    return vmscope_load((uintptr_t)PyInterpreterState_Main() + INTERPRETER_GIL, &at) ? at : 0;
+#else
+    return (uintptr_t)&_PyRuntime.ceval.gil;
+#endif
+}
+
 GilSeen
 vmscope_see_gil(void)
 {
     GilState gil;
-    uintptr_t at;
-#ifdef INTERPRETER_GIL
-    if (!vmscope_load((uintptr_t)PyInterpreterState_Main() + INTERPRETER_GIL, &at)) {
-        return (GilSeen){0, 0};
-    }
-#else
-    at = (uintptr_t)&_PyRuntime.ceval.gil;
-#endif
+    uintptr_t at = gil_address();
     if (!vmscope_load_bytes(&gil, at, offsetof(GilState, switch_number) + sizeof gil.switch_number)) {
         return (GilSeen){0, 0};
     }
     return (GilSeen){GIL_LOCKED(&gil) == 1 ? GIL_HOLDER(&gil) : 0, gil.switch_number};
+}
+
+int
+vmscope_is_in_gil(uintptr_t address)
+{
+    return address - gil_address() < sizeof(GilState);
 }
 
 #endif

@@ -58,5 +58,8 @@ typedef struct {
 
 GilSeen vmscope_see_gil(void);
 
+/* Whether a word that a thread waits for is the main interpreter's GIL's. */
+int vmscope_is_in_gil(uintptr_t address);
+
 #endif
 #endif

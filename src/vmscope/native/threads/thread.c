@@ -31,7 +31,8 @@
 #define COMMAND_TRIES 100       /* but so often for one that runs a command */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
-static const char *const names[THREAD_KINDS] = {"timer", "mirror", "sampler", "listener", "command", "export"};
+static const char *const names[THREAD_KINDS] = {"timer",   "mirror", "sampler", "listener",
+                                                "command", "export", "recorder"};
 
 /* Each a strong reference to its owner: what fork looks at. Under `choosing`, which is held for some instructions. */
 static Thread *active[THREAD_KINDS];
@@ -199,6 +200,18 @@ replace_active(int kind, Thread *expected, Thread *next)
     Thread *found = active[kind];
     if (found == expected) {
         active[kind] = next;
+    }
+    pthread_mutex_unlock(&choosing);
+    return found;
+}
+
+int
+vmscope_is_own_thread(pid_t tid)
+{
+    int found = 0;
+    pthread_mutex_lock(&choosing);
+    for (int kind = 0; kind < THREAD_KINDS && !found; kind++) {
+        found = active[kind] != NULL && active[kind]->tid == tid;
     }
     pthread_mutex_unlock(&choosing);
     return found;

@@ -17,6 +17,7 @@ typedef enum {
     IO_THREAD,
     COMMAND_THREAD,
     SERVING_THREAD,
+    FLIGHT_THREAD,
     THREAD_KINDS
 } ThreadKind;
 
@@ -74,6 +75,9 @@ typedef struct {
 } OwnCode;
 OwnCode vmscope_begin_own_code(void);
 void vmscope_end_own_code(OwnCode own);
+
+/* Whether the thread with this number is such a one. */
+int vmscope_is_own_thread(pid_t tid);
 
 /* True on such a thread; a signal handler may read it. */
 extern VMSCOPE_THREAD_LOCAL int vmscope_on_own_thread;
