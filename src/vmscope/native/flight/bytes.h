@@ -94,30 +94,38 @@ put_word(Bytes *self, uint64_t value, int size)
     }
 }
 
-#define SIZE_FIELD 4 /* bytes for the size of an event, a number of that length */
-
-/* Begins an event: where its size will stand. */
+/* Begins an event: where its size will stand, in one byte as of most. */
 static inline size_t
 begin_event(Bytes *self, uint64_t type)
 {
     size_t at = self->size;
-    put_bytes(self, "\0\0\0\0", SIZE_FIELD);
+    put_byte(self, 0);
     put_number(self, type);
     return at;
 }
 
-/* Four bytes, whatever the size is, up to 2^28. An event that found no memory, or is longer, is taken back; then 0. */
+#define LONG_SIZE 4 /* bytes of the size of an event that is longer than 127 */
+
+/* An event that found no memory, or has 2^28 bytes, is taken back; then 0. */
 static inline int
 end_event(Bytes *self, size_t at)
 {
     size_t size = self->size - at;
+    if (size > 127 && bytes_reserve(self, LONG_SIZE - 1)) {
+        memmove(self->data + at + LONG_SIZE, self->data + at + 1, size - 1);
+        self->size += LONG_SIZE - 1;
+        size += LONG_SIZE - 1;
+        for (int i = 0; i < LONG_SIZE - 1; i++) {
+            self->data[at + (size_t)i] = (unsigned char)(size >> 7 * i | 128);
+        }
+        self->data[at + LONG_SIZE - 1] = (unsigned char)(size >> 7 * (LONG_SIZE - 1) & 127);
+    } else if (!self->failed) {
+        self->data[at] = (unsigned char)size;
+    }
     if (self->failed || size >= (size_t)1 << 28) {
         self->size = at;
         self->failed = 0;
         return 0;
-    }
-    for (int i = 0; i < SIZE_FIELD; i++) {
-        self->data[at + (size_t)i] = (unsigned char)((size >> 7 * i & 127) | (i < SIZE_FIELD - 1 ? 128 : 0));
     }
     return 1;
 }
