@@ -30,8 +30,8 @@ put_statistics(Recorder *self, int64_t now)
 {
     Snapshot *snapshot = self->sampled.snapshot;
     Bytes *events = &self->chunk.events;
-    if (self->types[OF_SAMPLING_STATISTICS] != 0 && snapshot->reads > 0) {
-        size_t at = begin_event(events, self->types[OF_SAMPLING_STATISTICS]);
+    if (self->types[OF_SAMPLER_STATISTICS] != 0 && snapshot->reads > 0) {
+        size_t at = begin_event(events, self->types[OF_SAMPLER_STATISTICS]);
         put_number(events, (uint64_t)now);
         put_number(events, snapshot->reads);
         put_number(events, snapshot->torn);
