@@ -11,7 +11,7 @@
     X(NATIVE_METHOD_SAMPLE, "jdk.NativeMethodSample")                                                                  \
     X(WAIT_SAMPLE, "vmscope.WaitSample")                                                                               \
     X(GIL_WAIT, "vmscope.GILWait")                                                                                     \
-    X(SAMPLER_STATISTICS, "vmscope.SamplerStatistics")                                                               \
+    X(SAMPLER_STATISTICS, "vmscope.SamplerStatistics")                                                                 \
     X(DATA_LOSS, "jdk.DataLoss")                                                                                       \
     X(THREAD, "java.lang.Thread")                                                                                      \
     X(CLASS, "java.lang.Class")                                                                                        \

@@ -20,8 +20,10 @@ vmscope_repository_add(Repository *self, FinishedChunk chunk)
         size_t room = self->room == 0 ? 16 : 2 * self->room;
         FinishedChunk *finished = realloc(self->finished, room * sizeof *finished);
         added = finished != NULL;
-        self->finished = added ? finished : self->finished;
-        self->room = added ? room : self->room;
+        if (finished != NULL) {
+            self->finished = finished;
+            self->room = room;
+        }
     }
     if (added) {
         self->finished[self->count++] = chunk;
@@ -205,8 +207,7 @@ finish_in_memory(Chunk *chunk, const Bytes *tail, Bytes *header, FinishedChunk *
     put_bytes(&whole, header->data, header->size);
     put_bytes(&whole, chunk->events.data, chunk->events.size);
     put_bytes(&whole, tail->data, tail->size);
-    unsigned char *less = realloc(whole.data, whole.size);
-    out->data = less != NULL ? less : whole.data;
+    out->data = whole.data;
     return 1;
 }
 
