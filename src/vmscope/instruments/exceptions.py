@@ -30,7 +30,7 @@ def attach(sys: ModuleType) -> Undo:
     if monitoring is None:
         raise InstrumentError("the instrument exceptions needs Python 3.12 or later, which has sys.monitoring")
     raised = tally("python.exceptions", "type")
-    tool = _free_tool(monitoring)
+    tool = free_tool(monitoring)
     monitoring.register_callback(tool, monitoring.events.RAISE, raised.raised)
     monitoring.set_events(tool, monitoring.events.RAISE)
 
@@ -43,7 +43,7 @@ def attach(sys: ModuleType) -> Undo:
     return undo
 
 
-def _free_tool(monitoring: ModuleType) -> int:
+def free_tool(monitoring: ModuleType) -> int:
     for tool in _TOOLS:
         if monitoring.get_tool(tool) is None:
             try:

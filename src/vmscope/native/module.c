@@ -11,6 +11,7 @@ native_exec(PyObject *module)
         vmscope_add_thread,
         vmscope_add_delayed_call,
         vmscope_add_serving,
+        vmscope_add_periodic_call,
         vmscope_add_mirror,
         vmscope_add_sampler,
         vmscope_add_gc_probe,

@@ -21,6 +21,7 @@ int vmscope_add_cells(PyObject *module);
 int vmscope_add_thread(PyObject *module);
 int vmscope_add_delayed_call(PyObject *module);
 int vmscope_add_serving(PyObject *module);
+int vmscope_add_periodic_call(PyObject *module);
 int vmscope_add_mirror(PyObject *module);
 int vmscope_add_crash_handler(PyObject *module);
 int vmscope_add_termination_signals(PyObject *module);

@@ -11,6 +11,13 @@
     X(NATIVE_METHOD_SAMPLE, "jdk.NativeMethodSample")                                                                  \
     X(WAIT_SAMPLE, "vmscope.WaitSample")                                                                               \
     X(GIL_WAIT, "vmscope.GILWait")                                                                                     \
+    X(THREAD_SLEEP, "jdk.ThreadSleep")                                                                                 \
+    X(MONITOR_ENTER, "jdk.JavaMonitorEnter")                                                                           \
+    X(MONITOR_WAIT, "jdk.JavaMonitorWait")                                                                             \
+    X(SOCKET_READ, "jdk.SocketRead")                                                                                   \
+    X(SOCKET_WRITE, "jdk.SocketWrite")                                                                                 \
+    X(FILE_READ, "jdk.FileRead")                                                                                       \
+    X(FILE_WRITE, "jdk.FileWrite")                                                                                     \
     X(SAMPLER_STATISTICS, "vmscope.SamplerStatistics")                                                                 \
     X(DATA_LOSS, "jdk.DataLoss")                                                                                       \
     X(THREAD, "java.lang.Thread")                                                                                      \

@@ -263,6 +263,7 @@ flight_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(ke
         pthread_mutex_init(&self->repository.mutex, NULL);
         self->repository.folder = self->repository.file = -1;
         self->depth = DEFAULT_DEPTH;
+        memset(self->thresholds, 0xFF, sizeof self->thresholds); /* -1 */
         vmscope_thread_init(&self->thread, (PyObject *)self, FLIGHT_THREAD, run);
         self->thread.forked = forked;
     }
@@ -464,6 +465,33 @@ set_sampling(PyObject *object, PyObject *args)
 }
 
 static PyObject *
+set_threshold(PyObject *object, PyObject *args)
+{
+    static const struct {
+        const char *name;
+        FlightType type;
+    } waits[] = {{"jdk.ThreadSleep", OF_THREAD_SLEEP},     {"jdk.JavaMonitorEnter", OF_MONITOR_ENTER},
+                 {"jdk.JavaMonitorWait", OF_MONITOR_WAIT}, {"jdk.SocketRead", OF_SOCKET_READ},
+                 {"jdk.SocketWrite", OF_SOCKET_WRITE},     {"jdk.FileRead", OF_FILE_READ},
+                 {"jdk.FileWrite", OF_FILE_WRITE}};
+    Recorder *self = (Recorder *)object;
+    const char *name;
+    long long threshold;
+    if (!PyArg_ParseTuple(args, "sL", &name, &threshold)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        if (strcmp(name, waits[i].name) == 0) {
+            pthread_mutex_lock(&self->mutex);
+            self->thresholds[waits[i].type] = threshold;
+            pthread_mutex_unlock(&self->mutex);
+            Py_RETURN_NONE;
+        }
+    }
+    return PyErr_Format(PyExc_ValueError, "%s is not a wait", name);
+}
+
+static PyObject *
 set_metadata(PyObject *object, PyObject *args)
 {
     Recorder *self = (Recorder *)object;
@@ -568,14 +596,14 @@ statistics(PyObject *object, void *Py_UNUSED(closure))
 {
     Recorder *self = (Recorder *)object;
     pthread_mutex_lock(&self->mutex);
-    unsigned long long samples = self->samples, size = vmscope_chunk_size(&self->chunk);
+    unsigned long long samples = self->samples, size = vmscope_chunk_size(&self->chunk), chunk = self->chunk_number;
     pthread_mutex_unlock(&self->mutex);
     Snapshot *snapshot = self->sampled.snapshot;
-    return Py_BuildValue("{sK sK sK sK sK sK sK sK sK si}", "samples", samples, "reads",
+    return Py_BuildValue("{sK sK sK sK sK sK sK sK sK sK si}", "samples", samples, "reads",
                          (unsigned long long)snapshot->reads, "torn", (unsigned long long)snapshot->torn, "faults",
                          (unsigned long long)snapshot->faults, "lost", (unsigned long long)self->sampler.stacks_lost,
                          "late", (unsigned long long)self->sampler.late, "rounds",
-                         (unsigned long long)self->sampler.round, "chunk_size", size, "lost_bytes",
+                         (unsigned long long)self->sampler.round, "chunk", chunk, "chunk_size", size, "lost_bytes",
                          (unsigned long long)self->repository.lost_total, "error", self->repository.error);
 }
 
@@ -597,6 +625,10 @@ static PyMethodDef methods[] = {
      DOC("retain($self, age, size)", "How long finished chunks are kept, in ns, and how many bytes; 0: no limit.")},
     {"set_sampling", set_sampling, METH_VARARGS,
      DOC("set_sampling($self, event, period, /)", "The ns between two samples of an event; 0: none are taken.")},
+    {"set_threshold", set_threshold, METH_VARARGS,
+     DOC("set_threshold($self, event, threshold, /)",
+         "The ns that a wait has to last to be an event of this type; -1: none is written. Waits are seen by the "
+         "sampler.")},
     {"set_metadata", set_metadata, METH_VARARGS,
      DOC("set_metadata($self, metadata, numbers, /)", "Takes the place of the metadata from the current chunk on.")},
     {"set_depth", set_depth, METH_O, DOC("set_depth($self, frames, /)", "How many frames of a stack are recorded.")},

@@ -22,7 +22,18 @@ typedef struct {
     uint64_t chunk; /* of which the methods are */
 } StackSource;
 
-typedef enum { NOT_WAITING, WAITS, WAITS_FOR_GIL } WaitKind;
+typedef enum { RUNS, WAITS, WAITS_FOR_GIL } Activity;
+
+#define LONGEST_PATH 256 /* bytes that are recorded of one */
+
+/* What a thread does, as the kernel tells it. */
+typedef struct {
+    Activity activity;
+    int state;               /* STATE_... */
+    FlightType type;         /* of the JDK's event for such a wait; FLIGHT_TYPE_COUNT: there is none */
+    uintptr_t address;       /* what it waits for, of a lock */
+    char path[LONGEST_PATH]; /* of a file */
+} Doing;
 
 /* A thread as the sampler saw it last. */
 typedef struct {
@@ -34,11 +45,10 @@ typedef struct {
     uint64_t round; /* in which it was listed */
     uint64_t chunk; /* of which these are: */
     uint32_t thread, stack;
-    WaitKind kind;    /* it has waited with this stack */
-    int state_number; /* of its waiting */
-    int64_t since;
+    Doing doing;          /* when it was read last; where it waits: */
+    int64_t since, began; /* what is not written yet of a wait; all of it */
     uint64_t since_round;
-    int runs; /* without the GIL, when it was seen last */
+    int had_gil, in_condition; /* it is a Condition's wait() */
 } Sampled;
 
 typedef struct {
@@ -67,9 +77,10 @@ typedef struct {
     Bytes spare;         /* the thread's: events on their way to the file */
     int wanted, done;    /* rotations: asked for, and done */
     int recording;
-    int64_t periods[FLIGHT_TYPE_COUNT]; /* ns between two samples; 0: off */
-    int64_t period;                     /* the shortest of them */
-    size_t depth;                       /* frames of a stack */
+    int64_t periods[FLIGHT_TYPE_COUNT];    /* ns between two samples; 0: off */
+    int64_t period;                        /* the shortest of them */
+    int64_t thresholds[FLIGHT_TYPE_COUNT]; /* of waits that are events of the JDK's, ns; -1: off */
+    size_t depth;                          /* frames of a stack */
     SearchPath path;
     char *own_folder;          /* of vmscope's Python code */
     PyTypeObject *event_types; /* NULL: there is none yet */
@@ -89,6 +100,12 @@ int vmscope_flight_is_own(const Recorder *self, const StackSource *source, uint3
 void vmscope_flight_sample(Recorder *self, int64_t now);
 void vmscope_flight_end_waits(Recorder *self, int64_t now, int64_t shortest);
 void vmscope_flight_sampler_free(StackSampler *sampler);
+
+/* What the thread does now, without the GIL. */
+void vmscope_flight_look_at(int64_t native_id, Doing *out);
+
+/* With the mutex: the event of a wait that has ended, if it lasted long enough. */
+void vmscope_flight_put_wait(Recorder *self, const Sampled *thread, int64_t now);
 
 PyObject *vmscope_flight_event_type(PyObject *recorder, PyObject *args);
 

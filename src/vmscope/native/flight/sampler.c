@@ -9,11 +9,7 @@
 
 #ifdef HAS_STACKS
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <time.h>
 
 #define WHOLE_ROUNDS 16 /* so often all threads are looked at, though the GIL has not changed hands */
 #define MOST_CODES 100000
@@ -183,44 +179,6 @@ cpu_of(int64_t native_id)
     return clock_gettime(clock, &time) < 0 ? -1 : (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-typedef enum { RUNS, IN_CALL, WANTS_GIL } Activity;
-
-/* What the kernel says that the thread does; in `state` how it waits. */
-static Activity
-activity_of(int64_t native_id, int *state)
-{
-    char path[64], text[128];
-    long call = -1;
-    unsigned long first = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%lld/syscall", (long long)native_id);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0) {
-        close(file);
-    }
-    text[length < 0 ? 0 : length] = '\0';
-    *state = STATE_IN_SYSTEM_CALL;
-    if (text[0] == '\0') { /* the kernel does not tell, or the thread has ended */
-        return IN_CALL;
-    }
-    if (sscanf(text, "%ld 0x%lx", &call, &first) < 1 || call < 0) { /* "running"; -1: a page fault */
-        return RUNS;
-    }
-    if (call == SYS_futex) {
-        *state = STATE_PARKED;
-        return vmscope_is_in_gil((uintptr_t)first) ? WANTS_GIL : IN_CALL;
-    }
-#ifdef SYS_nanosleep
-    if (call == SYS_nanosleep) {
-        *state = STATE_SLEEPING;
-    }
-#endif
-    if (call == SYS_clock_nanosleep) {
-        *state = STATE_SLEEPING;
-    }
-    return IN_CALL;
-}
-
 /* -- events --------------------------------------------------------------------------------------- */
 
 static void
@@ -241,36 +199,35 @@ put_sample(Recorder *self, FlightType type, int64_t now, const Sampled *thread)
 
 /* Writes how long it has waited, if it has, and forgets that. */
 static void
-end_wait(Recorder *self, Sampled *thread, int64_t now)
+end_wait(Recorder *self, Sampled *thread, int64_t now, int goes_on)
 {
     Bytes *events = &self->chunk.events;
-    FlightType type = thread->kind == WAITS_FOR_GIL ? OF_GIL_WAIT : OF_WAIT_SAMPLE;
+    FlightType type = thread->doing.activity == WAITS_FOR_GIL ? OF_GIL_WAIT : OF_WAIT_SAMPLE;
     uint64_t rounds = self->sampler.round - thread->since_round;
-    if (thread->kind == NOT_WAITING) {
+    if (thread->doing.activity == RUNS || thread->stack == 0 || thread->chunk != self->chunk_number || rounds == 0) {
         return;
     }
-    if (self->periods[type] != 0 && self->types[type] != 0 && thread->stack != 0 &&
-        thread->chunk == self->chunk_number && rounds > 0) {
+    if (self->periods[type] != 0 && self->types[type] != 0) {
         size_t at = begin_event(events, self->types[type]);
         put_number(events, (uint64_t)thread->since);
         put_number(events, (uint64_t)(now - thread->since));
         put_number(events, thread->thread);
         put_number(events, thread->stack);
         if (type == OF_WAIT_SAMPLE) {
-            put_number(events, (uint64_t)thread->state_number);
+            put_number(events, (uint64_t)thread->doing.state);
             put_number(events, rounds);
         }
         end_event(events, at);
         self->samples += rounds;
     }
-    thread->kind = NOT_WAITING;
+    if (!goes_on) {
+        vmscope_flight_put_wait(self, thread, now);
+    }
 }
 
 static void
-begin_wait(Recorder *self, Sampled *thread, WaitKind kind, int state, int64_t now)
+begin_wait(Recorder *self, Sampled *thread, int64_t now)
 {
-    thread->kind = kind;
-    thread->state_number = state;
     thread->since = now;
     thread->since_round = self->sampler.round;
 }
@@ -281,40 +238,43 @@ vmscope_flight_end_waits(Recorder *self, int64_t now, int64_t shortest)
     StackSampler *sampler = &self->sampler;
     for (size_t i = 0; sampler->threads != NULL && i <= sampler->mask; i++) {
         Sampled *thread = &sampler->threads[i];
-        if (thread->state_id != 0 && thread->kind != NOT_WAITING && now - thread->since >= shortest) {
-            WaitKind kind = thread->kind;
-            end_wait(self, thread, now);
-            begin_wait(self, thread, kind, thread->state_number, now);
+        if (thread->state_id != 0 && thread->doing.activity != RUNS && now - thread->since >= shortest) {
+            end_wait(self, thread, now, 1);
+            begin_wait(self, thread, now);
         }
     }
 }
 
 /* With the mutex: what was read of a thread becomes an event, or a wait that begins or goes on. */
 static void
-note_thread(Recorder *self, Sampled *thread, const SnapshotThread *read, Activity activity, int has_gil, int state,
-            int64_t now)
+note_thread(Recorder *self, Sampled *thread, const SnapshotThread *read, const Doing *doing, int has_gil, int64_t now)
 {
     const Snapshot *snapshot = self->sampled.snapshot;
     int own = read->count > 0 && vmscope_flight_is_own(self, &self->sampled, snapshot->frames[read->begin].place);
     uint32_t stack = own ? 0 : vmscope_flight_stack(self, &self->sampled, read);
-    WaitKind kind = has_gil || activity == RUNS ? NOT_WAITING : activity == WANTS_GIL ? WAITS_FOR_GIL : WAITS;
     if (thread->chunk != self->chunk_number) {
         thread->thread = vmscope_chunk_thread(&self->chunk, thread->state_id, thread->ident, thread->native_id);
         thread->chunk = self->chunk_number;
         thread->stack = 0;
-        thread->kind = NOT_WAITING;
+        thread->doing.activity = RUNS;
     }
-    if (kind != NOT_WAITING && kind == thread->kind && stack == thread->stack && state == thread->state_number) {
+    if (doing->activity != RUNS && doing->activity == thread->doing.activity && stack == thread->stack &&
+        doing->state == thread->doing.state && doing->address == thread->doing.address) {
         return;
     }
-    end_wait(self, thread, now);
+    end_wait(self, thread, now, 0);
     thread->stack = stack;
-    if (kind != NOT_WAITING) {
-        begin_wait(self, thread, kind, state, now);
+    thread->doing = *doing;
+    thread->had_gil = has_gil;
+    thread->in_condition =
+        read->count > 0 &&
+        strcmp(vmscope_qualname(&snapshot->names, snapshot->frames[read->begin].place), "Condition.wait") == 0;
+    thread->began = now;
+    if (doing->activity != RUNS) {
+        begin_wait(self, thread, now);
     } else {
         put_sample(self, has_gil ? OF_EXECUTION_SAMPLE : OF_NATIVE_METHOD_SAMPLE, now, thread);
     }
-    thread->runs = kind == NOT_WAITING && !has_gil;
 }
 
 /* -- a round -------------------------------------------------------------------------------------- */
@@ -340,8 +300,10 @@ sample_thread(Recorder *self, uintptr_t address, uintptr_t holder, int64_t now)
     if (!has_gil && !moved && thread->chunk == self->chunk_number) {
         return;
     }
-    int waiting_state = 0;
-    Activity activity = has_gil ? RUNS : activity_of(thread->native_id, &waiting_state);
+    Doing doing = {.activity = RUNS, .type = FLIGHT_TYPE_COUNT};
+    if (!has_gil) {
+        vmscope_flight_look_at(thread->native_id, &doing);
+    }
     snapshot->thread_count = snapshot->frame_count = 0;
     if (!vmscope_take_thread(snapshot, address) || snapshot->thread_count == 0) {
         return;
@@ -352,7 +314,7 @@ sample_thread(Recorder *self, uintptr_t address, uintptr_t holder, int64_t now)
         return;
     }
     pthread_mutex_lock(&self->mutex);
-    note_thread(self, thread, &snapshot->threads[0], activity, has_gil, waiting_state, now);
+    note_thread(self, thread, &snapshot->threads[0], &doing, has_gil, now);
     pthread_mutex_unlock(&self->mutex);
 }
 
@@ -367,12 +329,12 @@ end_round(Recorder *self, int64_t now)
     for (size_t i = 0; sampler->threads != NULL && i <= sampler->mask; i++) {
         Sampled *thread = &sampler->threads[i];
         if (thread->state_id != 0 && thread->round != sampler->round) {
-            end_wait(self, thread, now);
+            end_wait(self, thread, now, 0);
             if (thread->chunk == self->chunk_number && thread->thread != 0) {
                 self->chunk.threads[thread->thread - 1].ended = 1;
             }
             ended++;
-        } else if (thread->runs && sampler->busy_count < sampler->busy_room) {
+        } else if (thread->doing.activity == RUNS && !thread->had_gil && sampler->busy_count < sampler->busy_room) {
             sampler->busy[sampler->busy_count++] = thread->state;
         }
     }

@@ -17,6 +17,7 @@ typedef enum {
     IO_THREAD,
     COMMAND_THREAD,
     SERVING_THREAD,
+    PERIODIC_THREAD,
     FLIGHT_THREAD,
     THREAD_KINDS
 } ThreadKind;
