@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import gc
 import os
-import stat
 import time
 
 from vmscope import native
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.commands.reply import Reply
+from vmscope.drafts import Draft
 from vmscope.errors import CommandError
 
 TYPE_CHECKING = False
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 LEAST, MOST = 1 << 14, 1 << 20  # bytes that are compressed in one step,
 STEP = 0.02  # seconds that it takes
 TELL = 1.0  # seconds between lines of progress
-NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def run(
@@ -119,73 +118,6 @@ def write(fd: int, data: bytearray, offset: int) -> int:
         count = os.pwrite(fd, left, offset)
         left, offset = left[count:], offset + count
     return len(data)
-
-
-class Draft:
-    """A file that gets its name when it is whole. Until then it stands beside it, under one that cannot be guessed.
-
-    The folder is found once: whoever may change its path could have it lead elsewhere between two looks.
-    """
-
-    __slots__ = ("_folder", "_name", "_overwrite", "_path", "_temporary", "fd")
-
-    def __init__(self, path: str, overwrite: bool = False) -> None:
-        """CommandError for a name that is not free, or, with `overwrite`, not a file's; OSError where it cannot be."""
-        folder, name = os.path.split(path)
-        self._path, self._name, self._overwrite = path, name or ".", overwrite
-        self._temporary = f"{name}.{os.urandom(8).hex()}.partial"
-        self.fd = -1
-        self._folder = os.open(folder or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            self._refuse()
-            self.fd = os.open(self._temporary, NEW, 0o600, dir_fd=self._folder)
-            os.fchmod(self.fd, 0o600)  # whatever the umask
-        except BaseException:
-            self.close()
-            raise
-
-    def _refuse(self) -> None:
-        try:
-            found = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
-        except OSError:
-            return
-        if not self._overwrite:
-            raise CommandError(f"Unable to create {self._path}: File exists; -overwrite replaces it")
-        if not stat.S_ISREG(found.st_mode):
-            raise CommandError(f"Unable to create {self._path}: it is not a file, and -overwrite replaces nothing else")
-
-    def publish(self) -> None:
-        """Gives the whole file its name, which never takes another's away unless that was asked for."""
-        self._end()
-        both = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
-        if self._overwrite:
-            os.replace(self._temporary, self._name, **both)
-            return
-        try:
-            os.link(self._temporary, self._name, **both, follow_symlinks=False)
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without links
-            self._refuse()
-            os.rename(self._temporary, self._name, **both)
-
-    def _end(self) -> None:
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            os.close(fd)
-
-    def close(self) -> None:
-        """Takes away what has no name."""
-        folder, self._folder = self._folder, -1
-        try:
-            self._end()
-        finally:
-            if folder >= 0:
-                try:
-                    os.unlink(self._temporary, dir_fd=folder)
-                except OSError:  # it was renamed, or never there
-                    pass
-                os.close(folder)
 
 
 COMMANDS = (

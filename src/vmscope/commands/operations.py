@@ -68,14 +68,14 @@ def inspect_heap(reply: Reply, what: str = "", path: str = "", *_: str) -> Itera
     if not path:
         yield from registry.invoke("GC.class_histogram", reply, all=everything)
         return
-    from vmscope.commands import heap_dump
+    from vmscope.drafts import Draft
 
     if os.path.lexists(path):
         raise CommandError(f"Unable to create {path}: File exists")
     text = io.StringIO()
     yield from registry.invoke("GC.class_histogram", text, all=everything)
     try:
-        draft = heap_dump.Draft(path)
+        draft = Draft(path)
         try:
             with open(draft.fd, "w", encoding="utf-8", errors="backslashreplace", closefd=False) as file:
                 file.write(text.getvalue())

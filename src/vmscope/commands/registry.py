@@ -47,6 +47,11 @@ TABLE: dict[str, str] = {
     "GC.heap_dump": "heap_dump",
     "GC.heap_info": "heap_info",
     "GC.run": "gc_run",
+    "JFR.check": "jfr_check",
+    "JFR.configure": "jfr_configure",
+    "JFR.dump": "jfr_dump",
+    "JFR.start": "jfr_start",
+    "JFR.stop": "jfr_stop",
     "JVMTI.agent_load": "agent_load",
     "JVMTI.data_dump": "data_dump",
     "PerfCounter.print": "perf_counters",
@@ -79,9 +84,11 @@ class Command:
     `impact` says what it costs the program. CommandError is how `run` says what went wrong; what else it raises is
     logged, and reported to the client in one line. Where `run` is a generator function, other commands, a fork or the
     end of the process may come between at each `yield`; what follows may run on another thread.
+
+    `raw`: it reads its arguments itself, `run(out, text)`.
     """
 
-    __slots__ = ("arguments", "description", "impact", "name", "run")
+    __slots__ = ("arguments", "description", "impact", "name", "raw", "run")
 
     def __init__(
         self,
@@ -91,6 +98,7 @@ class Command:
         *,
         impact: str = "Low",
         arguments: tuple[Argument, ...] = (),
+        raw: bool = False,
     ) -> None:
         if not name or set(name) & set(" =\"'\n"):
             raise ValueError(
@@ -100,6 +108,7 @@ class Command:
         self.description = description
         self.impact = impact
         self.arguments = arguments
+        self.raw = raw
         self.run = run
 
     def __repr__(self) -> str:
@@ -166,7 +175,13 @@ def steps(text: str, out: Output) -> Iterator[None]:
             if not HELP_OPTIONS.isdisjoint(arguments.split(" ")):
                 name, arguments = "help", name
             command = _known(name)
-            yield from _run(command, parse(arguments, command.arguments), out)
+            yield from _run(command, _values(command, arguments), out)
+
+
+def _values(command: Command, arguments: str) -> dict[str, Value]:
+    if command.raw:
+        return {"text": arguments}
+    return parse(arguments, command.arguments)
 
 
 def invoke(name: str, out: Output, **values: Value) -> Iterator[None]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic_ns
 from typing import ClassVar, Protocol
 
-from vmscope import log, native
+from vmscope import log
 from vmscope.flight.settings import EventSettings
 from vmscope.flight.sources.collector import Collector
 from vmscope.flight.sources.counters import Counters
@@ -84,7 +84,6 @@ class Sources:
             wants = any(self.types[name].enabled for name in source.EVENTS)
             if wants != (source in self._running):
                 self._switch(source, wants)
-        native.call_periodically(VISIT_PERIOD, self.visit)
 
     def _switch(self, source: Source, on: bool) -> None:
         """A source that fails is left out: the program is not troubled, the others go on."""
@@ -99,14 +98,13 @@ class Sources:
 
     def stop(self) -> None:
         """Leaves the program as it was."""
-        native.stop_periodic_calls()
         for type_ in self.types.values():
             type_.enabled = False
         for source in [*self._running]:
             self._switch(source, False)
 
     def visit(self) -> None:
-        """Once a second, on a thread of vmscope's own."""
+        """Once a second: the recorder's to call, on a thread of vmscope's own."""
         self.describe()
         now = monotonic_ns()
         for name, reading in self._readings():
