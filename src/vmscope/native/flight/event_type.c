@@ -152,7 +152,7 @@ put_value(Recorder *recorder, Bytes *to, PyObject *value, char kind)
 
 /* -- an event ------------------------------------------------------------------------------------- */
 
-/* The stack of the running thread, without vmscope's own functions at its top. */
+/* The stack of the running thread. */
 static uint32_t
 current_stack(Recorder *recorder)
 {
@@ -162,13 +162,7 @@ current_stack(Recorder *recorder)
         !vmscope_name_snapshot(snapshot)) {
         return 0;
     }
-    SnapshotThread *thread = &snapshot->threads[0];
-    while (thread->count > 0 &&
-           vmscope_flight_is_own(recorder, &recorder->current, snapshot->frames[thread->begin].place)) {
-        thread->begin++;
-        thread->count--;
-    }
-    return vmscope_flight_stack(recorder, &recorder->current, thread);
+    return vmscope_flight_stack(recorder, &recorder->current, &snapshot->threads[0]);
 }
 
 static int

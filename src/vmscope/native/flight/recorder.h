@@ -90,7 +90,7 @@ typedef struct {
     uint64_t samples;     /* that were written */
 } Recorder;
 
-/* With the mutex: the number of a stack that a source has read; 0: there is none. */
+/* With the mutex: the number of a stack that a source has read, without vmscope's own frames; 0: there is none. */
 uint32_t vmscope_flight_stack(Recorder *self, StackSource *source, const SnapshotThread *thread);
 
 /* Whether a frame is of vmscope's own Python code: not the program's. */

@@ -59,6 +59,8 @@ vmscope_flight_is_own(const Recorder *self, const StackSource *source, uint32_t 
     return strncmp(file, self->own_folder, length) == 0 && file[length] == '/';
 }
 
+#define OWN_METHOD UINT32_MAX
+
 static uint32_t
 method_of(Recorder *self, StackSource *source, uint32_t place)
 {
@@ -78,6 +80,9 @@ method_of(Recorder *self, StackSource *source, uint32_t place)
         source->methods = methods;
         source->room = room;
     }
+    if (source->methods[code] == 0 && vmscope_flight_is_own(self, source, place)) {
+        source->methods[code] = OWN_METHOD;
+    }
     if (source->methods[code] == 0) {
         char module[1024];
         module_of(&self->path, vmscope_filename(names, place), module, sizeof module);
@@ -90,16 +95,17 @@ uint32_t
 vmscope_flight_stack(Recorder *self, StackSource *source, const SnapshotThread *thread)
 {
     Bytes frames = {0};
-    if (thread->count == 0) {
-        return 0;
-    }
+    size_t count = 0;
     for (size_t i = 0; i < thread->count; i++) {
         const SnapshotFrame *frame = &source->snapshot->frames[thread->begin + i];
         uint32_t method = method_of(self, source, frame->place);
-        vmscope_put_frame(&frames, method, source->snapshot->names.places[frame->place].line, frame->offset,
-                          FRAME_INTERPRETED);
+        if (method != OWN_METHOD) {
+            vmscope_put_frame(&frames, method, source->snapshot->names.places[frame->place].line, frame->offset,
+                              FRAME_INTERPRETED);
+            count++;
+        }
     }
-    uint32_t number = vmscope_chunk_stack(&self->chunk, &frames, thread->count, thread->cut);
+    uint32_t number = count == 0 ? 0 : vmscope_chunk_stack(&self->chunk, &frames, count, thread->cut);
     bytes_free(&frames);
     return number;
 }
@@ -260,6 +266,8 @@ note_thread(Recorder *self, Sampled *thread, const SnapshotThread *read, const D
     }
     if (doing->activity != RUNS && doing->activity == thread->doing.activity && stack == thread->stack &&
         doing->state == thread->doing.state && doing->address == thread->doing.address) {
+        vmscope_flight_put_wait(self, thread, now); /* it has run meanwhile, and waits for the same again */
+        thread->began = now;
         return;
     }
     end_wait(self, thread, now, 0);
