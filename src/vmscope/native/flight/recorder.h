@@ -2,9 +2,9 @@
 #ifndef VMSCOPE_FLIGHT_RECORDER_H
 #define VMSCOPE_FLIGHT_RECORDER_H
 
+#include "threads/thread.h" /* first: Python says which interfaces of the system are wanted */
 #include "flight/repository.h"
 #include "stacks/racy_snapshot.h"
-#include "threads/thread.h"
 
 #ifdef HAS_STACKS
 
