@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from time import monotonic_ns
 
-from vmscope import flags
+from vmscope import environ, flags
 from vmscope.counters import identity
 from vmscope.tool import properties
 
@@ -105,7 +105,7 @@ def system_properties(type_: EventType) -> None:
 
 def environment_variables(type_: EventType) -> None:
     now = monotonic_ns()
-    for name, value in os.environ.items():
+    for name, value in environ.inherited().items():
         type_.commit(now, None, name, _shown(name, value))
 
 
