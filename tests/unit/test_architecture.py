@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -49,9 +49,14 @@ def module_id(path: Path) -> str:
 
 
 def room_of(path: Path) -> str:
-    """`wire` for wire/decode.py, `errors` for errors.py."""
-    first = path.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+    """`wire` for wire/decode.py, `errors` for errors.py; `flight/convert` for what is in that room within a room."""
+    return room(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def room(parts: Sequence[str]) -> str:
+    """The room of a module, by its name's parts."""
+    within = "/".join(parts[:2])
+    return within if within in HOUSE.direct else parts[0]
 
 
 class House:
@@ -65,7 +70,7 @@ class House:
             room = cell.rstrip("/").removesuffix(".py")
             for module, extra in re.findall(r"`(\w+)` alone also (\w+)", allowed):
                 self.exceptions[f"{room}/{module}.py"] = {extra}
-            names = set(re.findall(r"\w+", allowed.split(";")[0])) - {"nothing"}
+            names = set(re.findall(r"[\w/]+", allowed.split(";")[0])) - {"nothing"}
             everything = "all" in names
             self.direct[room] = set(self.direct) if everything else names
         assert everything, "the last rows, __init__.py and what uses it, may import all"
@@ -102,7 +107,8 @@ def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
         for target in targets:
             parts = target.split(".")
             if parts[0] == "vmscope" and parts[1:] != ["__version__"]:
-                yield node.lineno, parts[1] if parts[1:] and parts[1] in HOUSE.direct else "__init__"
+                found = room(parts[1:]) if parts[1:] else ""
+                yield node.lineno, found if found in HOUSE.direct else "__init__"
 
 
 def test_the_table_names_every_room() -> None:

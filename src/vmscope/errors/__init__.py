@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         NoRegion,
         NoSuchProcess,
         ReadTimeout,
+        RecordingFormatError,
         RegionSizeError,
         StaleRegion,
         StructureError,
@@ -68,6 +69,7 @@ __all__ = [
     "OperationFailed",
     "OptionError",
     "ReadTimeout",
+    "RecordingFormatError",
     "RegionFileError",
     "RegionSizeError",
     "RequestError",
@@ -105,6 +107,7 @@ _HOMES = {
         "StructureError",
         "DataError",
         "EntryTypeError",
+        "RecordingFormatError",
     ),
 }
 

@@ -60,3 +60,11 @@ class DataError(FormatError):
 
 class EntryTypeError(FormatError, TypeError):
     """An entry of a type that no reader understands."""
+
+
+class RecordingFormatError(VMScopeError, ValueError):
+    """A file that is not a flight recording, or not a whole one. `offset` says where."""
+
+    def __init__(self, message: str, *, offset: int = 0, path: str | None = None, hint: str = "") -> None:
+        super().__init__(message, path=path, hint=hint)
+        self.offset = offset

@@ -1,0 +1,1 @@
+"""The flight recorder's files, and what is made of them."""
