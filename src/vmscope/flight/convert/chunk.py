@@ -10,7 +10,7 @@ from vmscope.flight.convert.metadata import STRING, Types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from vmscope.flight.convert.metadata import Field, Type
 
@@ -171,6 +171,7 @@ class Chunk:
         return event, begin, number
 
     def _damaged(self, at: int, error: Exception) -> RecordingFormatError:
+        at = min(max(at, 0), len(self.data))
         what = str(error) if isinstance(error, ValueError) else "it ends before its last value"
         return RecordingFormatError(
             f"{self.path} is damaged at byte {self.position + at}: {what}", path=self.path, offset=self.position + at
@@ -190,10 +191,8 @@ class Chunk:
         if not wanted:
             return
         self._read_pools(self.types.pools_of(names))
-        for at, number in self._positions():
-            type = wanted.get(number)
-            if type is None:
-                continue
+        for at, number in self._positions(wanted):
+            type = wanted[number]
             try:
                 event, begin, _ = self._event(at)
                 raw, _ = self.types.reader(type)(event, begin)
@@ -202,18 +201,23 @@ class Chunk:
             assert isinstance(raw, list)
             yield Event(type, raw, self)
 
-    def _positions(self) -> Iterator[tuple[int, int]]:
-        """Where each event begins, and the number of its type."""
+    def _positions(self, wanted: Collection[int]) -> Iterator[tuple[int, int]]:
+        """Where each event of the wanted types begins, and the number of its type: most are passed over here."""
         at, data, end = HEADER.size, self.data, len(self.data)
-        integer, number = self._integers.integer, self._integers.long
+        integer, long = self._integers.integer, self._integers.number
+        compressed = self.header.compressed
         try:
             while at < end:
-                size, behind = integer(data, at)
+                size, behind = data[at], at + 1
+                if size > 127 or not compressed:
+                    size, behind = integer(data, at)
                 if not behind - at < size <= end - at:
                     raise ValueError(f"an event of {size} bytes, where {end - at} are left")
-                type, _ = number(data, behind)
-                assert isinstance(type, int)
-                yield at, type
+                number = data[behind]
+                if number > 127 or not compressed:
+                    number, _ = long(data, behind)
+                if number in wanted:
+                    yield at, number
                 at += size
         except (IndexError, ValueError) as error:
             raise self._damaged(at, error) from None
