@@ -34,7 +34,7 @@ class Browser:
             f"--user-data-dir={profile}", "about:blank",
         ]  # fmt: skip
         # The protocol's descriptors are 3 and 4.
-        shell = f"exec 8<&{theirs} 9>&{answers}; exec 3<&8 4>&9 8<&- 9>&-; exec \"$@\""
+        shell = f'exec 8<&{theirs} 9>&{answers}; exec 3<&8 4>&9 8<&- 9>&-; exec "$@"'
         self._process = subprocess.Popen(
             ["bash", "-c", shell, "bash", *command],
             pass_fds=(theirs, answers), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

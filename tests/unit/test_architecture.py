@@ -255,7 +255,15 @@ PRINTS = {
 EXCEPT = {"native/events/dispatch.py": {"stderr"}}
 # Who may pass the rule over: what has applied it, cell by cell or piece by piece, and what is made for scripts.
 RAW = {
-    "put": {"cli/_table.py", "cli/cmd.py", "cli/counters.py", "cli/ps.py", "cli/stat.py"},
+    "put": {
+        "cli/_profile.py",
+        "cli/profile.py",
+        "cli/_table.py",
+        "cli/cmd.py",
+        "cli/counters.py",
+        "cli/ps.py",
+        "cli/stat.py",
+    },
     "pass_on": {"cli/_java.py", "cli/jcmd.py"},
     "write_all": {"agents/dumps.py", "commands/_log_output.py"},
 }

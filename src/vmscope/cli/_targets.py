@@ -71,6 +71,14 @@ def _named(word: str) -> list[str]:
     return pids
 
 
+def of_service(name: str) -> list[int]:
+    """The pids of the VMs of a service that can be asked."""
+    found = _others(lambda vm: (services.Seen(vm), _can_be_asked(vm)))
+    can = {seen.pid for seen, asked in found if asked}
+    members = services.members(seen for seen, _ in found)
+    return [pid for pid, member in members.items() if member.service == name and pid in can]
+
+
 def labels() -> dict[int, str]:
     """What each VM is, by pid: `shop`, or `shop: worker of 4711`."""
     return {pid: member.label for pid, member in services.members(_others(services.Seen)).items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vmscope import terminal
 from vmscope.cli import _options
+from vmscope.cli._signals import Signals
 from vmscope.errors import CommandLineError
 
 TYPE_CHECKING = False
@@ -122,7 +123,7 @@ def _serve(host: Host, given: dict[str, str]) -> int:
     _allow_many_files()
     config = web_config.load(given["--web-config"]) if "--web-config" in given else None
     server = Server(host, given.get("--listen", DEFAULT), config)
-    with _Signals() as signals:
+    with Signals() as signals:
         try:
             rights.drop()
             _start(server)
@@ -150,7 +151,7 @@ def _push(given: dict[str, str]) -> int:
     _allow_many_files()
     host = Host(_what({**given, "--by": "pid"}))
     pusher = Pusher(host, target, __version__)
-    with _Signals() as signals:
+    with Signals() as signals:
         rights.drop()
         pusher.start()
         said = ""
@@ -173,7 +174,7 @@ def _write(host: Host, path: str, interval: float) -> int:
     from vmscope.export.text import TEXT_0
 
     _allow_many_files()
-    with _Signals() as signals:
+    with Signals() as signals:
         while True:
             textfile.write(path, host.render(TEXT_0))
             if not interval or signals.wait(interval):
@@ -189,30 +190,6 @@ def _allow_many_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-class _Signals:
-    """SIGTERM and SIGINT, while it is entered: `wait` returns once one has come."""
-
-    def __enter__(self) -> _Signals:
-        import signal
-        import threading
-
-        self._came = threading.Event()
-        self._before = [(number, signal.signal(number, self._end)) for number in (signal.SIGTERM, signal.SIGINT)]
-        return self
-
-    def _end(self, *_: object) -> None:
-        self._came.set()
-
-    def wait(self, seconds: float | None = None) -> bool:
-        return self._came.wait(seconds)
-
-    def __exit__(self, *_: object) -> None:
-        import signal
-
-        for number, handler in self._before:
-            signal.signal(number, handler)
 
 
 def _wrong(what: str) -> CommandLineError:

@@ -175,7 +175,20 @@ class _Maker:
         if self._name == "gil":
             root = self._profile.frame(WAITS if event.type.name == GIL_WAIT else HOLDS, STATE)
             return (root, *stack)
-        return stack + self._leaf(event)
+        leaf = self._leaf(event)
+        return self._thrown_at(stack, leaf) + leaf if self._name == "exception" and leaf else stack + leaf
+
+    def _thrown_at(self, stack: Stack, leaf: Stack) -> Stack:
+        """Without the constructors of the exception, where a JVM sees it."""
+        frames, end = self._profile.frames, len(stack)
+        made = f"{frames[leaf[0]][0]}.<init>"
+        for at in range(len(stack) - 1, 0, -1):
+            name = frames[stack[at]][0]
+            if not name.endswith(".<init>"):
+                break
+            if name == made:
+                end = at
+        return stack[:end]
 
     def _frames(self, trace: Value | None) -> Stack:
         frames = trace.values("frames") if trace is not None else []

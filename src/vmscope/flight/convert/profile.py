@@ -61,10 +61,24 @@ class Profile:
         return found
 
     def functions(self) -> list[Function]:
-        """What each function has by itself and with what it calls, a recursive one once; the largest first."""
+        """What each function has by itself and with what it calls, a recursive one once; the largest first.
+
+        What is allocated or thrown on behalf of a function is its own.
+        """
+        return self._sorted([(self._code(stack), weight) for stack, weight in self.merged().items()])
+
+    def types(self) -> list[Function]:
+        """The same for the classes that are allocated, waited for or thrown."""
+        stacks = self.merged().items()
+        return self._sorted([(stack[-1:], weight) for stack, weight in stacks if stack != self._code(stack)])
+
+    def _code(self, stack: Stack) -> Stack:
+        return stack[:-1] if stack and self.frames[stack[-1]][1] == TYPE else stack
+
+    def _sorted(self, stacks: Iterable[tuple[Stack, int]]) -> list[Function]:
         own: dict[int, int] = {}
         whole: dict[int, int] = {}
-        for stack, weight in self.merged().items():
+        for stack, weight in stacks:
             if stack:
                 own[stack[-1]] = own.get(stack[-1], 0) + weight
             for frame in set(stack):

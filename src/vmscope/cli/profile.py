@@ -1,0 +1,209 @@
+"""`vmscope profile`: records what a VM does for a while, and shows or writes what that makes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from vmscope import terminal
+from vmscope.cli import _options, _profile
+from vmscope.cli._signals import Signals
+from vmscope.errors import NoSuchProcess, VMScopeError
+from vmscope.flight.convert import modes, output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vmscope.attach.recording import RemoteRecording
+
+HELP = f"""\
+usage: vmscope profile [OPTION ...] PID|NAME
+       vmscope profile [OPTION ...] --service=NAME
+       vmscope profile [OPTION ...] -- SCRIPT.py | -m MODULE [ARGUMENT ...]
+
+Records what a Python or Java VM does, and shows the functions with the largest
+shares, or writes a file. NAME is part of a program's name; where several VMs
+have it, as with all workers of a service, they are added up. Behind -- stands a
+program that is started, as by vmscope run, and recorded until it ends.
+
+  --duration=30s    how long; Ctrl-C ends it before, and keeps what there is
+  --mode=cpu        what is shown:
+{_profile.MODE_HELP}
+  --thread=PATTERN  only threads whose names are like this: 'worker-*'
+  -o FILE           a flame graph (.html), or .collapsed, .speedscope.json,
+                    .pb.gz, .jfr: see vmscope convert --help
+
+The VM records by its own flight recorder, with the settings called profile, in
+a recording of its own, of which nothing is left there.
+
+example:
+$ vmscope profile --duration=10s 4711
+cpu: 487 samples of 2 threads in 10.0 s
+
+       SELF  SELF%  TOTAL%  FUNCTION
+290 samples  59.5%   98.9%  java.util.ArrayList.grow
+193 samples  39.6%   39.6%  Shop.price
+$ vmscope profile --duration=10s --mode=alloc -o shop.html 4711
+shop.html: alloc: 17.1 GiB of 2 threads in 10.0 s
+"""
+
+_TAKES: dict[str, str | None] = {
+    "--duration": "", "--mode": "", "--thread": "", "--service": "", "-o": "", "--output": "",
+}  # fmt: skip
+# What the settings called profile leave out. A VM that has no such event says so, and goes on.
+_SETTINGS = {
+    "cpu": ("jdk.CPUTimeSample#enabled=true",),
+    "wall": ("vmscope.WaitSample#enabled=true",),
+    "gil": ("vmscope.GILWait#enabled=true",),
+    "alloc": (),
+    "lock": ("jdk.JavaMonitorEnter#threshold=1ms", "jdk.ThreadPark#threshold=1ms", "vmscope.GILWait#enabled=true"),
+    "exception": ("jdk.JavaExceptionThrow#enabled=true",),
+}
+_TICK = 0.5  # seconds between two looks at the progress
+
+
+def main(args: list[str]) -> int:
+    """Records, then shows or writes. 0; 1 where that cannot be done; the program's status where one was started."""
+    import tempfile
+
+    position = args.index("--") if "--" in args else len(args)
+    program = args[position + 1 :]
+    given, words = _options.parse("profile", args[:position], _TAKES)
+    mode, window = _profile.mode_of("profile", given), _profile.window_of("profile", given)
+    path = given.get("-o") or given.get("--output", "")
+    if path:
+        _profile.check_output("profile", path, *output.ENDINGS)
+    if len(words) + ("--service" in given) + (position < len(args)) != 1 or (position < len(args) and not program):
+        raise _profile.wrong("profile", "needs one of a pid, a program's name, --service=NAME and -- PROGRAM")
+    seconds = _options.seconds("profile", given.get("--duration", "30s"))
+    status = 0
+    with tempfile.TemporaryDirectory(prefix="vmscope-profile-") as folder:
+        if program:
+            if "--duration" in given:
+                raise _profile.wrong("profile", "takes no --duration where it starts a program")
+            status, recordings = _run(program, mode, folder)
+        else:
+            pids = _service(given["--service"]) if "--service" in given else _pids(words[0])
+            recordings = _record(pids, mode, seconds, folder)
+        _give(recordings, mode, window, path, program[0] if program else (words or [given.get("--service", "")])[0])
+    return status
+
+
+def _give(recordings: list[str], mode: str, window: modes.Window, path: str, name: str) -> None:
+    """Shows or writes it."""
+    if output.ending(path) == output.RECORDING:
+        output.join(recordings, path)
+        _profile.written(path, f"{os.path.getsize(path)} bytes")
+        return
+    profile = modes.profile(recordings, mode, window)
+    if path and profile.stacks:
+        _profile.save(profile, path, f"{os.path.basename(name)}, {mode}")
+    elif profile.stacks:
+        _profile.show_table(_profile.top(profile))
+    else:
+        raise VMScopeError(
+            f"{name} did nothing in that time that a profile of the mode {mode} shows",
+            hint="--duration=60s looks for longer; --mode=wall shows where its threads wait",
+        )
+
+
+# -- of a running VM ------------------------------------------------------------------------------
+
+
+def _pids(word: str) -> list[int]:
+    if _options.is_pid(word) and int(word):
+        return [int(word)]
+    from vmscope.cli import _targets
+
+    return _targets.attachable("profile", word)
+
+
+def _service(name: str) -> list[int]:
+    """All processes of a service. NoSuchProcess."""
+    from vmscope.cli import _targets
+
+    pids = _targets.of_service(name)
+    if not pids:
+        raise NoSuchProcess(f"no service is called {name!r}", hint="vmscope ps --tree lists them")
+    return pids
+
+
+def _record(pids: Sequence[int], mode: str, seconds: float, folder: str) -> list[str]:
+    """The recordings of these VMs, all of the same time. Raises what the last one raises, where there is none."""
+    from vmscope.attach.recording import RemoteRecording
+
+    running: list[RemoteRecording] = []
+    failure: VMScopeError | None = None
+    with Signals() as signals:
+        try:
+            for pid in pids:
+                try:
+                    running.append(RemoteRecording(pid))
+                    running[-1].start(*_SETTINGS[mode])
+                except VMScopeError as error:
+                    failure = _failed(error, failure)
+                    if running and running[-1].pid == pid:
+                        running.pop().close()
+            if running:
+                _wait(signals, seconds, running)
+            made = []
+            for each in running:
+                path = os.path.join(folder, f"{each.pid}.jfr")
+                try:
+                    each.dump(path)
+                    made.append(path)
+                except VMScopeError as error:
+                    failure = _failed(error, failure)
+        finally:
+            for each in running:
+                each.close()
+    if not made:
+        assert failure is not None
+        raise failure
+    if failure is not None:
+        terminal.complain(failure)
+    return made
+
+
+def _failed(error: VMScopeError, before: VMScopeError | None) -> VMScopeError:
+    """Of several, all but the last are shown at once."""
+    if before is not None:
+        terminal.complain(before)
+    return error
+
+
+def _wait(signals: Signals, seconds: float, running: Sequence[RemoteRecording]) -> None:
+    """Until the time is over or a signal comes; a terminal is shown how far that is."""
+    from time import monotonic
+
+    shown = terminal.ERR.isatty()
+    what = f"process {running[0].pid}" if len(running) == 1 else f"{len(running)} processes"
+    begin = monotonic()
+    while (left := seconds - (monotonic() - begin)) > 0:
+        if shown:
+            terminal.ERR.put(f"\r\x1b[Krecording {what}: {seconds - left:.0f} of {seconds:g} s; Ctrl-C ends it now")
+        if signals.wait(min(left, _TICK) if shown else left):
+            break
+    if shown:
+        terminal.ERR.put("\r\x1b[K")
+
+
+# -- of a program that is started -----------------------------------------------------------------
+
+
+def _run(program: list[str], mode: str, folder: str) -> tuple[int, list[str]]:
+    """Runs it to its end; its status, and its recording. Ctrl-C is the program's."""
+    import subprocess
+
+    path = os.path.join(folder, "program.jfr")
+    options = ",".join([f"filename={path}", "settings=profile", "dumponexit=true", *_SETTINGS[mode]])
+    command = [sys.executable, "-m", "vmscope", "run", f"-XX:StartFlightRecording={options}", *program]
+    with Signals():
+        status = subprocess.run(command, check=False).returncode
+    if not os.path.exists(path):
+        raise VMScopeError(
+            f"{program[0]} has left no recording: its exit status is {status}",
+            hint="a program that is killed, or that does not start, writes none",
+        )
+    return (status if status >= 0 else 128 - status), [path]
