@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -91,6 +90,7 @@ class Browser:
 
     def open(self, page: Path, *, width: int = 1280, height: int = 800, dark: bool = False) -> None:
         """Loads a file, in a window of a size."""
+        self.requests, self.errors = [], []
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
@@ -140,6 +140,3 @@ class Browser:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-Open = Callable[[Path], None]
