@@ -118,8 +118,16 @@ def test_options_that_it_does_not_take(args: list[str]) -> None:
 
 
 def test_times_and_counts() -> None:
-    assert [_options.seconds("stat", text) for text in ("2", "0.5", "2s", "500ms", "1e1")] == [2, 0.5, 2, 0.5, 10]
-    for text in ("", "0", "-1", "x", "1m", "nan", "inf", "1e300", "ms", "1 s s"):
+    assert [_options.seconds("stat", text) for text in ("2", "0.5", "2s", "500ms", "1e1", "5m", "1h")] == [
+        2,
+        0.5,
+        2,
+        0.5,
+        10,
+        300,
+        3600,
+    ]
+    for text in ("", "0", "-1", "x", "1d", "m", "nan", "inf", "1e300", "ms", "1 s s"):
         with pytest.raises(CommandLineError):
             _options.seconds("stat", text)
     assert _options.count("stat", "12") == 12

@@ -36,6 +36,11 @@ class RemoteRecording:
         self._client = connect(pid)
         self._runs = False
 
+    @property
+    def alive(self) -> bool:
+        """Whether its process is."""
+        return self._client.target.alive
+
     def start(self, *settings: str) -> None:
         """With the settings called profile, and these. Raises OperationFailed with the process's own words."""
         self._runs = True  # even if its answer is lost

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vmscope.errors import CommandLineError
 
 LONGEST = 10 * 365 * 86400.0  # seconds
+_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST_PID = 19  # digits
 
 
@@ -39,14 +40,14 @@ def parse(command: str, args: list[str], takes: dict[str, str | None]) -> tuple[
 
 
 def seconds(command: str, text: str) -> float:
-    """A time: `2`, `0.5` and `2s` are seconds, `500ms` milliseconds."""
-    number, unit = (text[:-2], 0.001) if text.endswith("ms") else (text.removesuffix("s"), 1.0)
+    """A time: `2`, `0.5` and `2s` are seconds, `500ms` milliseconds, `5m` minutes, `1h` hours."""
+    number = text.rstrip("mhs")
     try:
-        value = float(number) * unit
+        value = float(number) * _UNITS.get(text[len(number) :], 0.0)
     except ValueError:
         value = 0.0
     if not 0.0 < value <= LONGEST:
-        raise _wrong(command, f"does not take {text!r} as a time: use 2, 0.5, 2s or 500ms")
+        raise _wrong(command, f"does not take {text!r} as a time: use 2, 0.5, 2s, 500ms, 5m or 1h")
     return value
 
 

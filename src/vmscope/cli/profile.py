@@ -60,7 +60,7 @@ _SETTINGS = {
     "lock": ("jdk.JavaMonitorEnter#threshold=1ms", "jdk.ThreadPark#threshold=1ms", "vmscope.GILWait#enabled=true"),
     "exception": ("jdk.JavaExceptionThrow#enabled=true",),
 }
-_TICK = 0.5  # seconds between two looks at the progress
+_TICK = 0.5  # seconds between two looks
 
 
 def main(args: list[str]) -> int:
@@ -174,7 +174,7 @@ def _failed(error: VMScopeError, before: VMScopeError | None) -> VMScopeError:
 
 
 def _wait(signals: Signals, seconds: float, running: Sequence[RemoteRecording]) -> None:
-    """Until the time is over or a signal comes; a terminal is shown how far that is."""
+    """Until the time is over, a signal comes or all have ended; a terminal is shown how far that is."""
     from time import monotonic
 
     shown = terminal.ERR.isatty()
@@ -183,7 +183,7 @@ def _wait(signals: Signals, seconds: float, running: Sequence[RemoteRecording]) 
     while (left := seconds - (monotonic() - begin)) > 0:
         if shown:
             terminal.ERR.put(f"\r\x1b[Krecording {what}: {seconds - left:.0f} of {seconds:g} s; Ctrl-C ends it now")
-        if signals.wait(min(left, _TICK) if shown else left):
+        if signals.wait(min(left, _TICK)) or not any(each.alive for each in running):
             break
     if shown:
         terminal.ERR.put("\r\x1b[K")
