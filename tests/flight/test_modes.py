@@ -61,7 +61,7 @@ EXPECTED = {
     "alloc": {f"worker-1: {RUN};java.lang.String[]": 4096, f"worker-1: {RUN};int[][]": 100},
     "lock": {
         f"worker-1: {RUN};threading.Lock": 9 * MILLISECOND, f"worker-1: {RUN}": 2 * MILLISECOND,
-        f"worker-1: {RUN};shop.Orders.price;[GIL]": 7 * MILLISECOND,
+        f"worker-1: {RUN};shop.Orders.price;GIL": 7 * MILLISECOND,
     },
     "exception": {f"worker-1: {RUN};shop.OutOfStock": 1},
 }  # fmt: skip

@@ -9,13 +9,16 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.support import JDK, PATIENCE
+from tests.support import JDK, PATIENCE, Child
 from tests.wait import wait_for
+from vmscope.flight.convert import recording
 
 
 @pytest.fixture
@@ -112,3 +115,72 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, arguments: list[str], status
     assert said in run.stderr
     assert run.stderr.count("\n") == 1
     assert (run.returncode, run.stdout) == (status, "")
+
+
+# -- Python ---------------------------------------------------------------------------------------
+
+recorder = pytest.mark.skipif(
+    find_spec("vmscope.commands.jfr_start") is None, reason="this vmscope has no recorder of its own"
+)
+
+SERVICE = """
+import os, sys, threading
+os.setpgid(0, 0)
+def price():
+    return sum(i * i % 7 for i in range(20_000))
+class Orders:
+    def run(self):
+        while True:
+            price()
+for _ in range({workers}):
+    if not os.fork():
+        Orders().run()
+threading.Thread(target=Orders().run, name="worker-1", daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+os.killpg(0, 9)
+"""
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Callable[[int], Child]]:
+    """A Python program under `vmscope run`, with so many forked workers."""
+    with ExitStack() as stack:
+
+        def start(workers: int) -> Child:
+            path = tmp_path / "shopservice.py"
+            path.write_text(SERVICE.replace("{workers}", str(workers)))
+            child = Child([sys.executable, "-m", "vmscope", "run", str(path)])
+            stack.enter_context(child)
+            child.read_until(b"ready\n")
+            return child
+
+        yield start
+
+
+@recorder
+def test_a_python_program_is_recorded_as_a_jvm_is(service: Callable[[int], Child], tmp_path: Path) -> None:
+    child = service(0)
+    run = vmscope("--duration=2s", "--thread=worker-1", str(child.pid), cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "shopservice.price" in run.stdout
+    command = [sys.executable, "-m", "vmscope", "cmd", str(child.pid), "JFR.check"]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+    assert "name=vmscope" not in shown
+    assert not any(name.startswith("vmscope-flight-") for name in os.listdir("/tmp"))
+
+
+@recorder
+def test_all_processes_of_a_service_are_added_up(service: Callable[[int], Child], tmp_path: Path) -> None:
+    service(2)
+    command = [sys.executable, "-m", "vmscope", "ps"]
+
+    def shown() -> int:
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout.count(
+            "shopservice"
+        )
+
+    wait_for(lambda: shown() == 3, "the workers are not there")
+    run = vmscope("--duration=2s", "--service=shopservice", "-o", "a.jfr", cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert len(list(recording.chunks(str(tmp_path / "a.jfr")))) >= 3

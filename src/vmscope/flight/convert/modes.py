@@ -33,7 +33,7 @@ MONITOR_ENTER, PARK = "jdk.JavaMonitorEnter", "jdk.ThreadPark"
 EXCEPTION = "jdk.JavaExceptionThrow"
 SETTING = "jdk.ActiveSetting"
 
-HOLDS, WAITS, GIL = "[holds the GIL]", "[waits for the GIL]", "[GIL]"
+HOLDS, WAITS, GIL = "[holds the GIL]", "[waits for the GIL]", "GIL"
 NO_STACK = "[no stack]"
 _MILLISECOND = 10**6
 _PERIOD = 20 * _MILLISECOND  # of samples, where a recording does not say
@@ -204,7 +204,7 @@ class _Maker:
     def _leaf(self, event: Event) -> Stack:
         """The class that is allocated, waited for or thrown."""
         if self._name == "lock" and event.type.name == GIL_WAIT:
-            return (self._profile.frame(GIL, STATE),)
+            return (self._profile.frame(GIL, TYPE),)
         field = _LEAVES.get(event.type.name, "") or self._mode.leaf
         if not field:
             return ()
