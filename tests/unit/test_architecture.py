@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import vmscope
+from vmscope import native
 
 PACKAGE = Path(vmscope.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -341,3 +342,14 @@ def test_whoever_sleeps_says_why() -> None:
                 found.append(f"{path}:{number}: {line.strip()}")
             above = line
     assert found == [], "wait for a state by wait_for, or say in a comment why that cannot be"
+
+
+def test_a_mark_in_a_name_stands_once() -> None:
+    """What ends the name of a float's entry, and of a gauge's time: every other module takes it from there."""
+    found = [
+        (module_id(path), node.value)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in (native.FLOAT, native.TIME)
+    ]
+    assert found == [("native/__init__.py", native.FLOAT), ("native/__init__.py", native.TIME)]

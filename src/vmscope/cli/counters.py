@@ -8,6 +8,7 @@ from vmscope import reader, terminal
 from vmscope.cli import _options, _table, _targets
 from vmscope.cli._table import Column
 from vmscope.errors import CommandLineError, StaleRegion, VMScopeError
+from vmscope.native import FLOAT
 from vmscope.wire import floats
 
 TYPE_CHECKING = False
@@ -69,9 +70,7 @@ class Watched:
             return False
         self.taken = time.monotonic()
         try:
-            self.units = {
-                name.removesuffix(floats.MARK): UNITS[counter.units] for name, counter in self.vm.counters.items()
-            }
+            self.units = {name.removesuffix(FLOAT): UNITS[counter.units] for name, counter in self.vm.counters.items()}
             values = floats.with_floats(self.vm.values())
             self.now = {name: value for name, value in sorted(values.items(), key=_place) if wanted(name)}
         except StaleRegion:

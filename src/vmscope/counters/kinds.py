@@ -9,6 +9,8 @@ from time import time_ns
 
 from vmscope import native
 from vmscope.errors import CounterNameError
+from vmscope.native import FLOAT as FLOAT
+from vmscope.native import TIME as TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from vmscope.counters.registry import Registry
     from vmscope.memory.region import Entry
 
-FLOAT = "#f64"  # ends the name of an entry whose number is the bits of a double
-RECENT, TIME = ("#mostrecent", "#livemostrecent"), "#time"  # marks of gauges that note when they are set
+RECENT = "#mostrecent", "#livemostrecent"  # marks of gauges that note when they are set
 CONSTANT, MONOTONIC, VARIABLE = 1, 2, 3
 NONE, BYTES, TICKS, EVENTS, STRING, HERTZ = 1, 2, 3, 4, 5, 6
 

@@ -13,6 +13,10 @@ from vmscope import environ
 
 SWITCHED_OFF = "VMSCOPE_NATIVE=0"
 
+# Marks in the names of entries. They stand here as a start imports no wire/.
+FLOAT = "#f64"  # ends the name of an entry whose number is the bits of a double
+TIME = "#time"  # behind #mostrecent: the number says when the gauge without it was set, in ns since the epoch
+
 _wanted = environ.get("VMSCOPE_NATIVE") != "0"
 TWIN_REASON = "" if _wanted else SWITCHED_OFF
 if _wanted:

@@ -9,6 +9,8 @@ from typing_extensions import Buffer
 IMPLEMENTATION: Literal["c", "python"]
 SWITCHED_OFF: str
 TWIN_REASON: str
+FLOAT: str
+TIME: str
 
 # -- slots
 

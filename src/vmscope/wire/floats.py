@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from struct import pack, unpack
 
+from vmscope.native import FLOAT
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-MARK = "#f64"
 
 
 def double(bits: int) -> float:
@@ -27,7 +27,7 @@ def with_floats(values: Mapping[str, int | str]) -> dict[str, int | float | str]
     """
     found: dict[str, int | float | str] = {}
     for name, value in values.items():
-        plain = name.removesuffix(MARK)
+        plain = name.removesuffix(FLOAT)
         if plain != name and isinstance(value, int):
             whole = values.get(plain, 0)
             if isinstance(whole, int):

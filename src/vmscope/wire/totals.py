@@ -9,6 +9,7 @@ from __future__ import annotations
 from struct import Struct
 
 from vmscope import native
+from vmscope.native import FLOAT, TIME
 from vmscope.wire import decode, encode, floats
 
 TYPE_CHECKING = False
@@ -25,7 +26,6 @@ SERVICE = "vmscope.service"
 START_TICKS, STACK_START = "vmscope.process.startTicks", "vmscope.process.stackStart"
 BEGIN_TIME = "sun.rt.createVmBeginTime"
 SUM, MIN, MAX, MOST_RECENT = "sum", "min", "max", "mostrecent"
-TIME = "#time"  # behind #mostrecent: the number says when the gauge without it was set, in ns since the epoch
 
 NOTES = 128  # that are kept at least: readers look at regions first, then at the totals
 MOST_NUMBERS = 1 << 18
@@ -33,7 +33,6 @@ MOST_BYTES = 64 << 20
 
 _CREATED = "vmscope.totals.created"
 _NOTE = "vmscope.totals.ended."
-_BITS = floats.MARK[1:]
 _LONGEST = 240  # characters of a file's name
 _PLAIN = frozenset(b"-_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")  # also in a file's name
 _NONE, _STRING = 1, 5
@@ -83,7 +82,7 @@ class Totals:
                     stamp = time_of(name)
                     value = value if times.get(stamp, 0) >= stamps.get(stamp, 0) else old
                 else:
-                    value = _combined(mode, old, value, bits=_BITS in marks(name))
+                    value = _combined(mode, old, value, bits=FLOAT[1:] in marks(name))
             before[name] = value, units, variability
         self.created = min(self.created or began, began)
         self.notes[ended] = None
@@ -159,7 +158,7 @@ def _histograms(names: Iterable[str]) -> set[str]:
 
 def time_of(name: str) -> str:
     """The entry that says when a gauge of mode mostrecent was set."""
-    return name if TIME in name else name.replace(f"#{MOST_RECENT}", f"#{MOST_RECENT}{TIME}").removesuffix(f"#{_BITS}")
+    return name if TIME in name else name.replace(f"#{MOST_RECENT}", f"#{MOST_RECENT}{TIME}").removesuffix(FLOAT)
 
 
 def marks(name: str) -> frozenset[str]:
