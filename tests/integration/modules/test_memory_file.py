@@ -15,25 +15,13 @@ import pytest
 
 from tests import sandbox
 from tests.unit.test_memory_file import IMAGE, LOCKS, PID, USER, locked
+from tests.unit.test_memory_file import directory as directory
+from tests.unit.test_memory_file import lock_kind as lock_kind
 from vmscope import native
 from vmscope.errors import RegionFileError
-from vmscope.memory._directory import Directory, open_directory
+from vmscope.memory._directory import Directory
 from vmscope.memory._file import create
 from vmscope.memory._stale import clean
-
-
-@pytest.fixture(params=sorted(LOCKS))
-def lock_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Which `lock_mapping` the file uses."""
-    kind = str(request.param)
-    monkeypatch.setattr(native, "lock_mapping", LOCKS[kind])
-    return kind
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Directory]:
-    with open_directory(tmp=str(tmp_path)) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("free", [0, 1])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,33 +17,9 @@ import pytest
 
 from tests import programs
 from tests.unit.test_reader_mapping import PAGE, extension
-from vmscope.native.region import mapping as twin
-
-
-@pytest.fixture(params=["c", "python"])
-def mapping_type(request: pytest.FixtureRequest) -> Any:
-    return extension().Mapping if request.param == "c" else twin.Mapping
-
-
-@pytest.fixture
-def words(tmp_path: Path) -> tuple[Path, list[int]]:
-    values = [(index * 0x9E3779B97F4A7C15 + 1) % 2**63 for index in range(4 * PAGE // 8)]
-    path = tmp_path / "words"
-    path.write_bytes(struct.pack(f"={len(values)}q", *values))
-    return path, values
-
-
-@pytest.fixture
-def make(mapping_type: Any) -> Callable[[Path], Any]:
-    def open_mapping(path: Path, size: int | None = None) -> Any:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        try:
-            return mapping_type(fd, path.stat().st_size if size is None else size)
-        finally:
-            os.close(fd)
-
-    return open_mapping
-
+from tests.unit.test_reader_mapping import make as make
+from tests.unit.test_reader_mapping import mapping_type as mapping_type
+from tests.unit.test_reader_mapping import words as words
 
 ORDERED = programs.source("reader_mapping/ordered")
 

@@ -9,27 +9,14 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import programs
 from tests.published import cpython, publish
+from tests.unit.test_reader_place import folder as folder
 from vmscope.reader import attachment
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[int]:
-    (tmp_path / "file").write_bytes(b"content")
-    (tmp_path / "directory").mkdir()
-    (tmp_path / "link").symlink_to("file")
-    (tmp_path / "loop").symlink_to("loop")
-    os.mkfifo(tmp_path / "fifo")
-    fd = os.open(tmp_path, os.O_RDONLY)
-    yield fd
-    os.close(fd)
-
 
 OLD_KERNEL = programs.source("reader_place/old_kernel")
 

@@ -5,45 +5,21 @@ What needs processes of its own.
 
 from __future__ import annotations
 
-import importlib
-import os
 import struct
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import programs
 from tests.published import image, region
 from tests.unit.test_reader_snapshot import Open, Writer, number
+from tests.unit.test_reader_snapshot import path as path
+from tests.unit.test_reader_snapshot import read as read
 from vmscope.errors import FormatError
-from vmscope.native.region import mapping as twin
-from vmscope.reader.snapshot import RETRIES, Reader
-
-
-@pytest.fixture(params=["c", "python"])
-def read(request: pytest.FixtureRequest) -> Open:
-    """Opens a file as a Reader, through the extension's Mapping and through the twin's."""
-    kind: Any = twin.Mapping
-    if request.param == "c":
-        try:
-            kind = importlib.import_module("vmscope.native._native").Mapping
-        except ImportError:
-            pytest.skip("the extension is not built")
-
-    def opened(path: Path) -> Reader:
-        with path.open("rb") as file:
-            return Reader(kind(file.fileno(), os.fstat(file.fileno()).st_size), str(path), 4711)
-
-    return opened
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "region"
+from vmscope.reader.snapshot import RETRIES
 
 
 def test_half_an_entry_is_waited_for(read: Open, path: Path) -> None:

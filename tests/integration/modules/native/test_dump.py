@@ -11,20 +11,8 @@ import sys
 
 import pytest
 
-from tests.implementations import both
-from tests.unit.native.test_dump import NAME, ROOT, Sample, as_id, read
-
-
-@pytest.fixture(scope="module", params=["c", "python"])
-def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sample:
-    if request.param == "c" and both()[0].marks:
-        pytest.skip("the extension is not built")
-    path = tmp_path_factory.mktemp("dump") / "a.hprof"
-    environment = {**os.environ, "VMSCOPE_NATIVE": str(int(request.param == "c"))}
-    command = [sys.executable, "-m", "tests.heap_sample", str(path)]
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False)
-    assert run.returncode == 0, run.stderr
-    return Sample(path)
+from tests.unit.native.test_dump import NAME, Sample, as_id, read
+from tests.unit.native.test_dump import sample as sample
 
 
 def test_classes(sample: Sample) -> None:
