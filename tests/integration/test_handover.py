@@ -277,14 +277,43 @@ def test_a_program_that_closes_every_descriptor_and_forks(
     assert not path_of(child.pid).exists()
 
 
-def test_the_same_where_a_thread_has_no_descriptors_of_its_own() -> None:
+# Before vmscope's threads look, and with nothing that would wake one of them.
+AT_ONCE = programs.source("handover/at_once")
+
+
+def takes_all_numbers_at_once(child: Child) -> None:
+    assert child.ask("at_once()") == "True"
+    wait_for(lambda: child.ask("attachable()") == "True")
+    assert VERSION.match(ask(child.pid))
+    assert child.ask("untouched()") == "True"
+    assert child.stop() == 0
+
+
+def test_a_program_that_takes_their_numbers_at_once(start_vmscope: StartVMScope, implementation: str) -> None:
+    child = start_vmscope(code=FORK + AT_ONCE)
+    wait_for(lambda: implementation == "c" or child.ask("swept()") == "True")  # that would wake the listener
+    takes_all_numbers_at_once(child)
+
+
+@pytest.fixture
+def one_table() -> str:
+    """What a program begins with in which no thread has descriptors of its own."""
     if not sandbox.can_refuse():
         pytest.skip("no system calls can be refused here")
-    close = "for fd in range(3, 1024):\n    try: os.close(fd)\n    except OSError: pass\n"
-    code = f"sandbox.refuse(close_range=errno.ENOSYS)\nvmscope.start()\n{CLOSING}{close}pipes()\n{LOOP}"
-    with Child(sandbox.plain_command(code)) as child:
+    close = "def close():\n    for fd in range(3, 1024):\n        try: os.close(fd)\n        except OSError: pass\n"
+    return f"sandbox.refuse(close_range=errno.ENOSYS)\nvmscope.start()\n{CLOSING}{close}"
+
+
+def test_the_same_where_a_thread_has_no_descriptors_of_its_own(one_table: str) -> None:
+    with Child(sandbox.plain_command(f"{one_table}close()\npipes()\n{LOOP}")) as child:
         child.read_until(b"ready\n")
         serves_across_forks(child)
+
+
+def test_the_same_at_once_where_a_thread_has_no_descriptors_of_its_own(one_table: str) -> None:
+    with Child(sandbox.plain_command(one_table + AT_ONCE + LOOP)) as child:
+        child.read_until(b"ready\n")
+        takes_all_numbers_at_once(child)
 
 
 # -- a lost socket --------------------------------------------------------------------------------

@@ -294,6 +294,25 @@ def test_a_file_put_in_its_place_is_not_written(native: Any, mirror: Any, tmp_pa
     assert path.read_bytes() == bytes(CAPACITY)
 
 
+def test_what_the_program_has_under_its_number_stays_open(native: Any, mirror: Any, tmp_path: Path) -> None:
+    """Where a fork stops the thread before its next look at the file. The extension's has a table of its own."""
+    show(mirror, native.CounterSlot())
+    open_file(mirror, tmp_path / "region")
+    mirror.start(3_600_000 * MS)
+    wait_for(lambda: mirror.visits)
+    (tmp_path / "other").touch()
+    with open(tmp_path / "other") as other:
+        number = getattr(mirror, "_fd", other.fileno())
+        os.dup2(other.fileno(), number)
+        native.before_fork()
+        try:
+            assert os.path.samestat(os.fstat(number), os.fstat(other.fileno()))
+        finally:
+            native.after_fork_in_parent()
+        if number != other.fileno():
+            os.close(number)
+
+
 def test_a_mapped_file_is_the_image(native: Any, mirror: Any, tmp_path: Path) -> None:
     """Entries stand in the file at once, values at the next refresh; nothing is written to it, and nothing is open."""
     path = tmp_path / "region"

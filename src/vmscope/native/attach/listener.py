@@ -38,6 +38,7 @@ _STALE_CHECK_DELAY = 250_000_000  # ns from the start until sockets are looked f
 _READING_TIMEOUT = 10 * _SECOND  # without a byte read by the client; then it loses what others need
 _DEAF = 50_000_000  # ns at most that the thread waits for where it cannot be woken
 _BREATH = _SECOND  # after the program has closed the socket, as it may be in the middle of closing all that there is
+_LOOK = _SECOND  # the program may have closed what wakes the thread, and have its own under that number at once
 _RETRY = 10 * _SECOND  # after the socket could not be opened
 _DENIED = b"-1\nPermission denied: the process has changed its user, or its privileges, since the client connected\n"
 _OUTSIDE = (
@@ -311,6 +312,7 @@ class Listener(Thread):
         polled = poll()
         if self._wakes is not None:
             polled.register(self._wakes[0], POLLIN)
+            waits.append(_LOOK)
         else:
             waits.append(_DEAF)
         if self._socket is None:
@@ -325,7 +327,7 @@ class Listener(Thread):
             else:
                 waits.append(-1_000_000)  # its next step is due
         try:
-            events = dict(polled.poll(max(0, min(waits) // 1_000_000 + 1) if waits else None))
+            events = dict(polled.poll(max(0, min(waits) // 1_000_000 + 1)))
         except OSError:  # no memory, or more descriptors than the program's limit has become
             self._wait(_BREATH)
             return

@@ -260,9 +260,17 @@ class Mirror(Thread):
                 if order and self._stopping:
                     return
         finally:
-            if self._fd >= 0:
-                os.close(self._fd)
-                self._fd = -1
+            self._close_file()
+
+    def _close_file(self) -> None:
+        """Leaves what the program has under the descriptor's number by now, having closed it."""
+        fd, self._fd = self._fd, -1
+        try:
+            status = os.fstat(fd)
+            if (status.st_dev, status.st_ino) == self._identity:
+                os.close(fd)
+        except OSError:
+            pass
 
     def _tell(self, on_loss: Callable[[], object]) -> None:
         try:

@@ -331,6 +331,18 @@ open_file(Mirror *self)
     }
 }
 
+/* With a descriptor open the thread would stay visible for a millisecond. Where its table is the program's, that may have
+ * closed it, and have another file under its number: that stays. */
+static void
+close_file(Mirror *self)
+{
+    struct stat status;
+    if (self->fd >= 0 && fstat(self->fd, &status) == 0 && is_own_file(self, &status)) {
+        close(self->fd);
+    }
+    self->fd = -1;
+}
+
 /* Takes the GIL, for once: not where a stop came meanwhile, as of a fork, which the next start makes up for. */
 static void
 tell_loss(Mirror *self)
@@ -365,8 +377,5 @@ vmscope_mirror_body(PyObject *mirror)
             carry(self);
         }
     } while (!vmscope_thread_leave(&self->thread));
-    if (self->fd >= 0) {
-        close(self->fd); /* with a descriptor open the thread would stay visible for a millisecond */
-        self->fd = -1;
-    }
+    close_file(self);
 }
