@@ -41,6 +41,7 @@ _CALLS = {
     ),
 }
 _ADDRESSES = ("bind", "connect")  # a path behind the family
+_WITHOUT_PATH = {"x86_64": {247: "waitid"}, "aarch64": {95: "waitid"}}
 
 
 def _calls() -> dict[int, tuple[str, int]]:
@@ -58,10 +59,14 @@ class Call(NamedTuple):
 
 
 class Stepper:
-    """Stops the thread `tid` of a process from now on. Skips where that cannot be."""
+    """Stops the thread `tid` of a process from now on. Skips where that cannot be.
 
-    def __init__(self, tid: int) -> None:
+    Of calls without a path it stops at those that `also` names; their path is "".
+    """
+
+    def __init__(self, tid: int, also: str = "") -> None:
         self._calls = _calls()
+        self._also = {number for number, name in _WITHOUT_PATH.get(platform.machine(), {}).items() if name == also}
         if not self._calls:
             pytest.skip(f"the numbers of the system calls of {platform.machine()} are not known here")
         self._tid = tid
@@ -119,6 +124,8 @@ class Stepper:
         data = ctypes.create_string_buffer(88)
         self._libc.ptrace(_SYSCALL_INFO, self._tid, len(data), ctypes.addressof(data))
         kind, number, *arguments = struct.unpack_from("=B23xQ6Q", data)
+        if kind == _ENTRY and number in self._also:
+            return Call(_WITHOUT_PATH[platform.machine()][number], "")
         name, place = self._calls.get(number, ("", 0))
         if kind != _ENTRY or not name:
             return None

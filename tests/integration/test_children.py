@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from textwrap import dedent
 
 import pytest
 
 from tests import programs, sandbox
+from tests.attack.stepper import Stepper, thread
+from tests.support import Child
+from tests.wait import wait_for
 from vmscope import native
 
 pytestmark = pytest.mark.skipif(native.IMPLEMENTATION != "c", reason="the twin watches no children")
 
 CODE = programs.source("children/program")
+OWN_TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
 
 
 def alone(code: str) -> dict[str, object]:
     """In a /tmp of its own."""
-    found: dict[str, object] = json.loads(
-        sandbox.run(CODE + dedent(code), mounts="mount -t tmpfs -o mode=1777 tmpfs /tmp\n", timeout=110)
-    )
+    found: dict[str, object] = json.loads(sandbox.run(CODE + dedent(code), mounts=OWN_TMP, timeout=110))
     return found
 
 
@@ -38,6 +42,25 @@ def test_a_hundred_leave_nothing() -> None:
         answer(statuses=sorted({reaped(pid) for pid in pids}), own=len(left(os.getpid())))
     """)
     assert found == {"statuses": [9], "own": 2}
+
+
+def test_one_that_is_waited_for_while_it_is_looked_at() -> None:
+    """Between two system calls of the parent's thread."""
+    serve = "vmscope.start()\nprint('ready', flush=True)\nfor line in sys.stdin: print(eval(line), flush=True)\n"
+    with Child(sandbox.command(CODE + serve, mounts=OWN_TMP)) as parent:
+        parent.read_until(b"ready\n")
+        pid = int(parent.ask("born(1)[0]"))
+        parent.ask("watched(1)")
+        stepper = Stepper(thread(parent.pid, "vmscope listene"), also="waitid")
+        os.kill(pid, signal.SIGKILL)
+        looks = 0
+        for call in stepper:
+            looks += call.name == "waitid"
+            if looks == 2:  # it knows that the child has ended, and has found the region
+                assert parent.ask(f"reaped({pid})") == "9"
+                break
+        wait_for(lambda: parent.ask(f"left({pid})") == "[]")
+        assert parent.stop() == 0
 
 
 def test_those_that_nobody_waits_for() -> None:

@@ -139,9 +139,12 @@ def _lives(pid: int) -> bool:
     if pid > _LARGEST_PID:
         return False
     try:
-        os.kill(pid, 0)
-        return os.waitid(os.P_PID, pid, _ENDED) is None
+        if os.waitid(os.P_PID, pid, _ENDED) is not None:
+            return False
+    except ChildProcessError:  # not of this process
+        pass
+    try:
+        os.kill(pid, 0)  # afterwards: the program may have waited for it in between
     except (ProcessLookupError, PermissionError):
         return False
-    except ChildProcessError:  # not of this process
-        return True
+    return True

@@ -5,6 +5,7 @@ What needs processes of its own.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -36,6 +37,27 @@ def test_no_descriptor_left(tmp_path: Path, free: int) -> None:
     assert found["type"] == "RegionFileError"
     assert found["message"].endswith("Too many open files")
     assert ("cannot be looked up" in found["message"]) is not bool(free)
+
+
+def test_a_child_that_is_waited_for_while_it_is_looked_at(
+    directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    path = Path(directory.path) / str(pid)
+    path.touch()
+    kill = os.kill
+
+    def kill_and_wait(pid: int, number: int) -> None:
+        kill(pid, number)
+        os.waitpid(pid, 0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", kill_and_wait)
+        clean(directory, PID)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+    assert not path.exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a file immutable")

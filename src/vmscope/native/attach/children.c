@@ -73,7 +73,7 @@ has_ended(pid_t pid)
 static int
 is_over(pid_t pid)
 {
-    return kill(pid, 0) < 0 || has_ended(pid) == 1;
+    return has_ended(pid) == 1 || kill(pid, 0) < 0; /* in this order: the program may reap it in between */
 }
 
 /* What HotSpot asks of the directory. One that is mounted is left to the next start, which can tell by whom. */
