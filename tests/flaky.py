@@ -1,4 +1,5 @@
-"""`@pytest.mark.flaky(reason="...")`: a test that races for a known reason. When it fails it is run once more.
+"""`@pytest.mark.flaky(reason="...")`: a test that races for a known reason. When it fails it is run once more; with a
+`condition`, only where that is true.
 
 Each re-run is counted in pytest's last line ("1 rerun") and shown before it with the reason and the failure. Why not
 pytest-rerunfailures: it knows no reason, opens a port under xdist, and can re-run what is not marked.
@@ -13,20 +14,22 @@ RERUN = "rerun"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "flaky(reason): races for this reason; when it fails it is run once more")
+    config.addinivalue_line(
+        "markers", "flaky(reason, condition=True): races for this reason; when it fails it is run once more"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for marker in item.iter_markers("flaky"):
-            if marker.args or set(marker.kwargs) != {"reason"}:
+            if marker.args or set(marker.kwargs) - {"condition"} != {"reason"}:
                 raise pytest.UsageError(f"{item.nodeid}: mark it as flaky(reason='...')")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     marker = item.get_closest_marker("flaky")
-    if marker is None:
+    if marker is None or not marker.kwargs.get("condition", True):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, log=False, nextitem=nextitem)

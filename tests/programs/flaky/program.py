@@ -25,6 +25,11 @@ def test_right(value):
     assert value == 1
 
 
+@pytest.mark.flaky(condition=False, reason="elsewhere")
+def test_elsewhere():
+    assert not "reached"
+
+
 def test_plain():
     assert not "reached"
 

@@ -214,8 +214,13 @@ def test_within_a_callback_the_stack_is_the_program_s(env: Environment) -> None:
     assert seen == [program.__code__, len(walked(sys._getframe())) + 1]
 
 
+@pytest.mark.flaky(
+    condition=native.IMPLEMENTATION == "python",
+    reason="the twin knows a thread by its ident, which another thread of this process may have by the next look",
+)
 def test_a_thread_that_ended_has_no_stack(env: Environment, deep: Deep) -> None:
     deep.end()
+    assert not deep.thread.alive, (deep.thread.state, native.thread_states(), threading.enumerate())
     calls: list[Callable[[Thread], object]] = [
         env.get_frame_count,
         lambda thread: env.get_frame_location(thread, 0),
