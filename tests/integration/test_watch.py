@@ -42,15 +42,7 @@ def watched(*arguments: str) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "form",
-    [
-        pytest.param(
-            "C", marks=pytest.mark.flaky(reason="a look may see what a thread has between two system calls, unlisted")
-        ),
-        "twin",
-    ],
-)
+@pytest.mark.parametrize("form", ["C", "twin"])
 def test_nothing_is_there_that_is_not_listed(form: str, tmp_path: Path) -> None:
     """Start, 400 forks, commands, agents, attach by SIGQUIT, crashes, an ordinary end."""
     if form == "C" and native.IMPLEMENTATION != "c":
