@@ -452,17 +452,12 @@ def test_a_reader_that_goes_does_not_end_the_process_that_saves(tmp_path: Path, 
     assert (process.returncode, process.stderr) == (3, "")
 
 
-def test_a_process_that_has_another_user_by_now_ends_in_silence(tmp_path: Path, implementation: str) -> None:
+def test_a_process_that_has_another_user_by_now_ends_in_silence(shared_folder: Path, implementation: str) -> None:
     """It may no longer unlink what it made, and saves where it may."""
     if os.geteuid() != 0:
         pytest.skip("another user: root only")
-    folder = tmp_path / "open"
-    folder.mkdir()
-    folder.chmod(0o1777)
-    for parent in (tmp_path, *tmp_path.parents[:-2]):
-        parent.chmod(parent.stat().st_mode | 0o011)
     code = f"""
-        os.chdir({str(folder)!r})
+        os.chdir({str(shared_folder)!r})
         vmscope.start("-XX:+PerfDataSaveToFile")
         os.setuid(12345)
         sys.exit(3)
@@ -470,7 +465,7 @@ def test_a_process_that_has_another_user_by_now_ends_in_silence(tmp_path: Path, 
     command = sandbox.plain_command(code)
     process = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (process.returncode, process.stdout, process.stderr) == (3, "", "")
-    (path,) = folder.iterdir()
+    (path,) = shared_folder.iterdir()
     assert path.stat().st_uid == 12345
 
 
