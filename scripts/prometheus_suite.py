@@ -18,6 +18,9 @@ BUILD = ROOT / "build" / "prometheus"
 VERSIONS = ("0.26.0", "0.25.0", "0.24.1", "0.23.1")
 NEEDED = ("pytest", "pytest-benchmark", "pytest-timeout", "asgiref")
 UNAVAILABLE = 3
+# It expects SSLError, and races with the server: under TLS 1.3 the client has sent its request when its certificate is
+# refused, and may meet the reset of the connection first, an URLError.
+RACES = "tests/test_exposition.py::TestWsgiTLS::test_mtls_untrusted_client_cert_raises"
 
 
 def environment() -> Path:
@@ -56,7 +59,7 @@ def failures(python: Path, folder: Path, *plugins: str) -> tuple[set[str], str]:
     )  # not our settings
     path = os.pathsep.join(map(str, (folder, ROOT / "src", ROOT / "scripts")))
     done = subprocess.run(
-        [str(python), "-m", "pytest", *options, *plugins, "tests"],
+        [str(python), "-m", "pytest", *options, *plugins, f"--deselect={RACES}", "tests"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""},
         capture_output=True,
