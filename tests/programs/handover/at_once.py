@@ -24,10 +24,3 @@ def at_once():
 def untouched():
     inode = os.fstat(mine[0].fileno()).st_ino
     return all(os.fstat(fd).st_ino == inode for fd in numbers - {mine[1].fileno()})
-
-
-def swept():
-    """Whether the twin's listener has looked for sockets that others left."""
-    from vmscope.native.threads.thread import _active
-
-    return not _active["listener"]._stale_check_at  # type: ignore[attr-defined]

@@ -17,3 +17,10 @@ def forks(count):
 
 def attachable():
     return vmscope.status().attach_path is not None
+
+
+def swept():
+    """Whether the twin's listener has looked for sockets that others left."""
+    from vmscope.native.threads.thread import _active
+
+    return not _active["listener"]._stale_check_at  # type: ignore[attr-defined]
