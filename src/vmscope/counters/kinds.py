@@ -5,7 +5,7 @@ Codes are the format's own numbers (wire/codes.py names them; start-up is too sh
 
 from __future__ import annotations
 
-from time import time_ns
+from time import time, time_ns
 
 from vmscope import native
 from vmscope.errors import CounterNameError
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from vmscope.memory.region import Entry
 
 RECENT = "#mostrecent", "#livemostrecent"  # marks of gauges that note when they are set
+EXEMPLAR = "#exemplar"  # the mark of a text: labels, a value and a time, as OpenMetrics writes them
+LONGEST_EXEMPLAR = 128  # characters of all names and values of its labels, as in OpenMetrics
+EXEMPLAR_CAPACITY = 255  # bytes of the text: one that is longer is not shown
 CONSTANT, MONOTONIC, VARIABLE = 1, 2, 3
 NONE, BYTES, TICKS, EVENTS, STRING, HERTZ = 1, 2, 3, 4, 5, 6
 
@@ -147,9 +150,10 @@ class Histogram(native.HistogramSlot):
 
     Its entries are `name.bucket{le="bound"}` for each bound and `+Inf`, how many values were greater than the bound
     before and at most this one, and `name.sum`: in billionths for TICKS (so seconds become ns) and NONE, else whole.
+    A bucket that got an exemplar has besides `name.bucket#exemplar{le="bound"}`, the last one as a text.
     """
 
-    __slots__ = ("_registry", "name", "units")
+    __slots__ = ("_exemplars", "_registry", "name", "units")
 
     def __new__(cls, name: str, bounds: Iterable[float], units: int, registry: Registry) -> Self:
         return super().__new__(cls, bounds, 10**9 if units in (TICKS, NONE) else 1)
@@ -158,6 +162,7 @@ class Histogram(native.HistogramSlot):
         self.name = name
         self.units = units
         self._registry = registry
+        self._exemplars: dict[int, Text] = {}
 
     def entries(self) -> Sequence[Entry]:
         base, brace, labels = self.name.partition("{")
@@ -175,6 +180,11 @@ class Histogram(native.HistogramSlot):
     def _child(self, labels: dict[str, str], full: bool, /) -> Histogram:
         name = child_name(self, labels, full, reserved="le")
         return self._registry.histogram(name, bounds=self.bounds, units=self.units)
+
+    def _note(self, exemplar: dict[str, str], amount: float, /) -> None:
+        text = exemplar_text(exemplar, amount, time())
+        bound, name = bucket(self.name, self.bounds, amount)
+        self._registry.keep_exemplar(self._exemplars, bound, name, text)
 
     def __repr__(self) -> str:
         return f"<vmscope.Histogram {self.name}: {self.count} values, sum {self.sum}>"
@@ -280,6 +290,26 @@ def labelled(name: str, labels: dict[str, str], reserved: str = "") -> str:
         if label == reserved:
             raise CounterNameError(f"label {label!r} belongs to the buckets of a histogram; choose another")
     return name + "{" + ",".join(f'{label}="{escaped(labels[label])}"' for label in sorted(labels)) + "}"
+
+
+def bucket(name: str, bounds: Sequence[float], amount: float) -> tuple[int, str]:
+    """Which bucket of a histogram a value is in, and what the region calls its exemplar."""
+    place = next((i for i, bound in enumerate(bounds) if amount <= bound), len(bounds))
+    bound = repr(bounds[place]) if place < len(bounds) else "+Inf"
+    base, brace, labels = name.partition("{")
+    return place, f'{base}.bucket{EXEMPLAR}{{le="{bound}"' + (f",{labels}" if brace else "}")
+
+
+def exemplar_text(labels: dict[str, str], amount: float, seconds: float) -> str:
+    """An exemplar as its entry has it. ValueError for names that are not a label's, and for too many characters."""
+    for name in labels:
+        if not (name.isascii() and name.isidentifier()):
+            raise ValueError(f"label {name!r} of an exemplar is not made of ASCII letters, digits and underscores")
+    length = sum(len(name) + len(value) for name, value in labels.items())
+    if length > LONGEST_EXEMPLAR:
+        raise ValueError(f"an exemplar's labels have {LONGEST_EXEMPLAR} characters at most, not {length}")
+    inner = ",".join(f'{name}="{escaped(value)}"' for name, value in labels.items())
+    return f"{{{inner}}} {float(amount)!r} {seconds:.3f}"
 
 
 def escaped(value: str) -> str:

@@ -7,6 +7,7 @@ from _thread import RLock
 
 from vmscope import native
 from vmscope.counters.kinds import (
+    EXEMPLAR_CAPACITY,
     FLOAT,
     NONE,
     RECENT,
@@ -45,6 +46,7 @@ class Registry:
         self._parts: dict[str, Any] = {}  # by the names of entries that are not their own
         self._fractions: dict[str, Any] = {}  # by name, those that have an entry for what is not whole
         self._shown: dict[str, object] = {}  # of these, those whose second entry is in the region
+        self._exemplars: dict[str, dict[int, Text]] = {}  # by name, among whose they are
         self._region: Region | None = None
         self._lock = RLock()
 
@@ -193,6 +195,10 @@ class Registry:
         self._lock = RLock()
         self._region = None
         self._fractions = {}
+        exemplars, self._exemplars = self._exemplars, {}  # the parent's
+        for name, kept in exemplars.items():
+            kept.clear()
+            self._counters.pop(name, None)
         native.reset_slots(self._counters)
 
     def show_fraction(self, counter: Any) -> None:
@@ -208,6 +214,20 @@ class Registry:
         mark = object()  # a signal handler that comes in between finds another one's
         if self._region is not None and self._shown.setdefault(counter.name, mark) is mark:
             self._region.allocate((counter.fraction(),))
+
+    def keep_exemplar(self, kept: dict[int, Text], place: int, name: str, text: str) -> None:
+        """Shows an exemplar in place of the last one, where it fits. `kept` are those of one counter."""
+        if len(text.encode("utf-8", "replace")) > EXEMPLAR_CAPACITY:
+            return
+        found = kept.get(place)
+        if found is None:
+            try:
+                found = self.text(name, capacity=EXEMPLAR_CAPACITY)
+            except CounterExistsError:  # a counter of the program's has that name
+                return
+            self._exemplars[name] = kept
+            kept[place] = found
+        found.set(text)
 
     def add(self, counter: Any) -> Any:
         """Puts in a counter, or gives what has its name: one of a kind of its own, with `name` and `entries()`."""

@@ -17,7 +17,7 @@ from vmscope.export import ended, own, standard, text
 from vmscope.export.facts import FACTS, facts
 from vmscope.export.model import Point
 from vmscope.export.names import Labels, limited
-from vmscope.export.plan import Plan
+from vmscope.export.plan import EXEMPLAR, Plan
 from vmscope.export.table import Member, Table
 from vmscope.reader.process import read_file, user_name
 from vmscope.reader.roster import Roster
@@ -28,6 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from vmscope.export.exemplars import Exemplar
     from vmscope.export.rules import Rules
     from vmscope.export.table import Number
     from vmscope.export.text import Format
@@ -61,7 +62,7 @@ class Options:
 class Known:
     """What of a VM is found out once: its service, its place among the workers, when it began, whose it is.
 
-    `planned` is what it exports, and what /proc knew of it, for this many numbers in its region. `key` says where the
+    `planned` is what it exports, and what /proc knew of it, for this many entries in its region. `key` says where the
     totals of its service are, `note` what they have once its numbers are in them, which `noted` says. `ended`: its
     process has.
     """
@@ -153,12 +154,13 @@ class Host:
         """The answer in one of the text formats."""
         with self._lock:
             answer = self._read()
+            exemplars = self._exemplars(answer.table) if form.openmetrics else {}
             table, template = self._templates.get(form, (None, b""))
             if table is not answer.table:
                 template = text.template(answer.table, form)
                 self._templates[form] = answer.table, template
         end = answer.own(form) + ("# EOF\n" if form.openmetrics else "")
-        return text.fill(template, answer.table, answer.values) + end.encode()
+        return text.fill(template, answer.table, answer.values, exemplars) + end.encode()
 
     def resources(self, table: Table) -> list[dict[str, str | int]]:
         """What OpenTelemetry gets for each row of a table, whose rows are VMs."""
@@ -260,6 +262,16 @@ class Host:
             plan = Plan(list(names), list(codes), ended.VALUES, limit, rules=rules, ended=True)
             self._totals_plans[names, codes] = plan
         return plan
+
+    def _exemplars(self, table: Table) -> dict[int, Exemplar | None]:
+        """Those of all values that may have one."""
+        for known, member in zip(self._shown, self._members, strict=True):
+            if member.plan.texts:
+                try:
+                    member.texts = known.vm.reader.texts(member.plan.texts)
+                except VMScopeError:  # it ends just now
+                    member.texts = {}
+        return table.exemplars()
 
     def _sample(self) -> list[int]:
         """The numbers of all members. Members are laid out anew until all of them can be read."""
@@ -398,21 +410,23 @@ class Host:
         """What it exports, and the numbers of /proc."""
         structure = known.vm.reader.structure()
         names = structure.names
-        if known.planned is not None and known.planned[0] == len(names):
+        if known.planned is not None and known.planned[0] == len(structure.rows):
             return known.planned[1:]
         codes = [(row[3], row[4]) for row in structure.rows if row[2] == ord("J")]
         values = standard.texts(known.vm.values())
         found: list[int] = [] if known.kind == "CPython" or known.ended else facts(known.vm.pid or 0)
         lacking = frozenset(name for name, number in zip(FACTS, found, strict=False) if number < 0)
-        key = (tuple(names), tuple(codes), tuple(values.items()), lacking, known.ended)
+        texts = tuple(name for name, _, _ in structure.texts if EXEMPLAR in name)
+        key = (tuple(names), tuple(codes), tuple(values.items()), lacking, known.ended, texts)
         plan, first = self._plans.get(key, (None, structure))
         structure.share(first)
         if plan is None:
-            plan = Plan(names, codes, values, self.options.limit, lacking, self.options.rules, ended=known.ended)
+            rules, limit = self.options.rules, self.options.limit
+            plan = Plan(names, codes, values, limit, lacking, rules, ended=known.ended, texts=texts)
             if not known.ended:
                 plan.points.append(Point(standard.VMS, (("kind", known.kind),), [], constant=1))
             self._plans[key] = plan, structure
-        known.planned = len(names), plan, found
+        known.planned = len(structure.rows), plan, found
         return plan, found
 
 

@@ -62,10 +62,10 @@ class Point:
     A histogram has a value for each bucket, `bounds` says which, and then the sum; a summary the count, then the sum;
     everything else one. `divisor` makes seconds of ticks, of the sum alone where there are several values.
     `constant` is the value of a point that has no source. `time`: of one of the mode MOST_RECENT, the number that
-    says when it was set.
+    says when it was set. `exemplars`: for values that may have one, by their place, the text of the region.
     """
 
-    __slots__ = ("bounds", "constant", "divisor", "family", "labels", "mode", "sources", "time")
+    __slots__ = ("bounds", "constant", "divisor", "exemplars", "family", "labels", "mode", "sources", "time")
 
     def __init__(
         self, family: Family, labels: Labels, sources: list[list[Source]], *, divisor: float = 1, mode: str = SUM,
@@ -79,3 +79,4 @@ class Point:
         self.bounds = bounds
         self.constant = constant
         self.time = time
+        self.exemplars: dict[int, str] = {}

@@ -33,7 +33,7 @@ class Entry:
     def __init__(self, name: str) -> None:
         base, _, rest = name.partition("{")
         inner, end, behind = rest.rpartition("}")
-        labels = _labels(inner) if end and behind[:1] in ("", "#") else None
+        labels = label_list(inner) if end and behind[:1] in ("", "#") else None
         if labels is None:  # no labels, or what is not understood and belongs to the name
             base, labels, behind = name, (), ""
         base, *marks = base.split("#")
@@ -41,7 +41,7 @@ class Entry:
         self.marks = frozenset([*marks, *behind.split("#")]) - {""}
 
 
-def _labels(text: str) -> Labels | None:
+def label_list(text: str) -> Labels | None:
     """The labels of an entry; None where they are not as vmscope writes them."""
     found: list[tuple[str, str]] = []
     position = 0

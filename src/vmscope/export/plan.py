@@ -28,11 +28,14 @@ from vmscope.wire.codes import Units, Variability
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from vmscope.export.rules import Rules
 
 _TIME = "time"  # a mark: when the gauge of this name was set
 BITS = "f64"  # a mark: the number is the bits of a double
 PART = "summary"  # a mark: the count or the sum of a summary
+EXEMPLAR = "exemplar"  # a mark: the text is an exemplar of the counter or bucket of this name
 _BILLION = 1e9
 
 
@@ -58,14 +61,17 @@ class Plan:
 
     `bits` are the places of doubles, `modes` those that are not simply added. `dropped`: series beyond the limit.
     `times`: of numbers of which the most recent counts, where it is said when they were set.
-    `ended`: of a process that has, only what outlives it.
+    `ended`: of a process that has, only what outlives it. `texts`: the names of the exemplars that are shown.
     """
 
-    __slots__ = ("_times", "bits", "columns", "dropped", "modes", "points", "ticks", "times", "width")
+    __slots__ = (
+        "_exemplars", "_times", "bits", "columns", "dropped", "modes", "points", "texts", "ticks", "times", "width",
+    )  # fmt: skip
 
     def __init__(
         self, names: list[str], codes: list[tuple[int, int]], values: dict[str, int | str], limit: int,
         lacking: frozenset[str] = frozenset(), rules: Rules | None = None, *, ended: bool = False,
+        texts: Iterable[str] = (),
     ) -> None:  # fmt: skip
         self.width = len(names)
         kind = kind_of(values)
@@ -74,6 +80,8 @@ class Plan:
         self.bits: list[int] = []
         self.modes: dict[int, str] = {}
         self._times: dict[tuple[str, Labels], int] = {}
+        self._exemplars: dict[tuple[str, Labels], str] = {}
+        self._find_exemplars(texts)
         self.dropped = 0
         left = totals.kept(names, [code for _, code in codes]) if ended else [True] * len(names)
         known = {name: column for column, name in enumerate(names) if left[column]}
@@ -87,6 +95,7 @@ class Plan:
                 self._standard(vms, values, known)
         chosen = rules if rules is not None and rules.rules else None
         self._own(known, codes, vms, limit, chosen)
+        self.texts = frozenset(name for point in self.points for name in point.exemplars.values())
         self._compact()
 
     # -- the VM's
@@ -158,6 +167,12 @@ class Plan:
             if rules is not None or not is_total:
                 self._add_series(each, rules)
 
+    def _find_exemplars(self, texts: Iterable[str]) -> None:
+        for name in texts:
+            entry = Entry(name)
+            if EXEMPLAR in entry.marks:
+                self._exemplars[entry.base, entry.labels] = name
+
     def _add_series(self, each: Series, rules: Rules | None) -> None:
         entry = each.entry
         divisor = self.ticks if each.units == Units.TICKS else 1
@@ -178,7 +193,11 @@ class Plan:
         if BITS in entry.marks:
             self.bits.append(each.column)
         source = None if time is None else Source(time)
-        self._add(Point(family, labels, [[Source(each.column)]], divisor=divisor, mode=mode, time=source))
+        point = Point(family, labels, [[Source(each.column)]], divisor=divisor, mode=mode, time=source)
+        exemplar = self._exemplars.get((entry.base, entry.labels))
+        if exemplar is not None and family.type == COUNTER:
+            point.exemplars[0] = exemplar
+        self._add(point)
 
     def _add_histogram(self, base: str, labels: Labels, found: Histogram, rules: Rules | None) -> None:
         assert found.total is not None
@@ -196,7 +215,12 @@ class Plan:
             self.bits.append(found.total.column)
             divisor = 1
         sources.append([Source(found.total.column)])
-        self._add(Point(family, labels, sources, divisor=divisor, bounds=tuple(bounds)))
+        point = Point(family, labels, sources, divisor=divisor, bounds=tuple(bounds))
+        for place, bound in enumerate(bounds):
+            entry = found.buckets[bound].entry
+            if (exemplar := self._exemplars.get((entry.base, entry.labels))) is not None:
+                point.exemplars[place] = exemplar
+        self._add(point)
 
     def _add_summary(self, base: str, labels: Labels, parts: dict[str, Series], rules: Rules | None) -> None:
         family = own_family(base, SUMMARY, parts["sum"].units)

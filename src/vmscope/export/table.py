@@ -11,6 +11,7 @@ from itertools import accumulate
 from operator import itemgetter
 
 from vmscope.export import own, standard
+from vmscope.export.exemplars import latest
 from vmscope.export.model import COUNTER, HISTOGRAM, INFO, MAX, MIN, MOST_RECENT, SUM, SUMMARY, Family, Point
 from vmscope.export.names import Labels
 
@@ -18,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from vmscope.export.exemplars import Exemplar
     from vmscope.export.plan import Plan
 
     Number = int | float
@@ -34,10 +36,11 @@ SUFFIXES = {
 class Member:
     """A VM as a part of the answer: its numbers stand in the buffer in the order of members.
 
-    `row`: its labels, which the VMs of one row share. `facts` are those of /proc, where its plan asks for them.
+    `row`: its labels, which the VMs of one row share. `facts` are those of /proc, where its plan asks for them, and
+    `texts` its exemplars by their names, where they are.
     """
 
-    __slots__ = ("created", "facts", "pid", "plan", "row")
+    __slots__ = ("created", "facts", "pid", "plan", "row", "texts")
 
     def __init__(self, plan: Plan, row: Labels, pid: int, created: float) -> None:
         self.plan = plan
@@ -45,6 +48,7 @@ class Member:
         self.pid = pid
         self.created = created
         self.facts: Sequence[int] = ()
+        self.texts: dict[str, str] = {}
 
 
 class Group:
@@ -104,9 +108,10 @@ Part = tuple[Point, Group]
 
 
 class Line:
-    """The lines of one point: `labels` are those behind its row's, `position` is where its values begin."""
+    """The lines of one point: `labels` are those behind its row's, `position` is where its values begin. `exemplars`
+    are the places of the values that may have one."""
 
-    __slots__ = ("bounds", "created", "double", "labels", "position", "row")
+    __slots__ = ("bounds", "created", "double", "exemplars", "labels", "position", "row")
 
     def __init__(self, row: int, labels: Labels, position: int, bounds: tuple[str, ...], created: float) -> None:
         self.row = row
@@ -115,6 +120,7 @@ class Line:
         self.bounds = bounds
         self.created = created
         self.double = False  # whether its value, if it is one, is not a whole number
+        self.exemplars: set[int] = set()
 
 
 class Table:
@@ -136,6 +142,7 @@ class Table:
         self._combined: list[tuple[int, Index, str]] = []
         self._recent: list[tuple[int, Index]] = []  # of each line where the times and the values stand
         self._histograms: list[tuple[int, int]] = []
+        self._exemplars: dict[int, list[tuple[Group, str]]] = {}
         self._scaled: list[tuple[int, float]] = []
         self._group()
         self._lay_out()
@@ -221,6 +228,8 @@ class Table:
             )
             if point.divisor != 1 and (number or len(point.sources) == 1):
                 self._scaled.append((position, point.divisor))
+        for each, group in parts:
+            self._add_exemplars(line, each.exemplars, group)
 
     def _add_histogram(self, line: Line, parts: list[Part]) -> None:
         cells: dict[str, Index] = {}
@@ -232,11 +241,19 @@ class Table:
         line.bounds = tuple(sorted(cells, key=float))
         for bound in line.bounds:
             self._put(cells[bound], SUM)
+        for point, group in parts:
+            places = {line.bounds.index(point.bounds[place]): name for place, name in point.exemplars.items()}
+            self._add_exemplars(line, places, group)
         self._histograms.append((line.position, len(line.bounds)))
         self._put([], SUM)
         position = self._put(total, SUM)
         if parts[0][0].divisor != 1:
             self._scaled.append((position, parts[0][0].divisor))
+
+    def _add_exemplars(self, line: Line, names: dict[int, str], group: Group) -> None:
+        for place, name in names.items():
+            line.exemplars.add(place)
+            self._exemplars.setdefault(line.position + place, []).append((group, name))
 
     def _put(self, index: Index, mode: str, constant: Number = 0) -> int:
         position = len(self._first)
@@ -250,6 +267,13 @@ class Table:
         return position
 
     # -- a scrape
+
+    def exemplars(self) -> dict[int, Exemplar | None]:
+        """Of all values that may have one the exemplar that is the last, now."""
+        return {
+            position: latest(member.texts.get(name, "") for group, name in found for member in group.members)
+            for position, found in self._exemplars.items()
+        }
 
     def values(self, numbers: list[int]) -> list[Number]:
         """The values of all lines, from the numbers of all members."""

@@ -10,7 +10,9 @@ from vmscope.export.names import Labels, is_legacy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
+    from vmscope.export.exemplars import Exemplar
     from vmscope.export.table import Line, Table
 
 
@@ -68,7 +70,7 @@ def _format(kind: str, given: dict[str, str]) -> Format | None:
 
 
 def template(table: Table, form: Format) -> bytes:
-    """The answer with `%d` where a whole number stands, and `%a` where another may."""
+    """The answer with `%d` where a whole number stands, `%a` where another may, and `%b` where one with an exemplar."""
     parts: list[str] = []
     rows = [_escaped_percent(_labels(row)) for row in table.rows]
     own: dict[Labels, str] = {(): ""}
@@ -88,11 +90,17 @@ def template(table: Table, form: Format) -> bytes:
     return "".join(parts).encode()
 
 
-def fill(template: bytes, table: Table, values: Iterable[int | float]) -> bytes:
-    """The answer, with the values of all lines."""
-    if table.doubles:
-        return template % tuple(map(_spelled, values))
-    return template % tuple(values)
+def fill(template: bytes, table: Table, values: Iterable[int | float], exemplars: dict[int, Exemplar | None]) -> bytes:
+    """The answer, with the values of all lines; in OpenMetrics with the exemplars of those that may have one."""
+    shown: list[Any] = list(map(_spelled, values) if table.doubles else values)
+    for position, exemplar in exemplars.items():
+        shown[position] = b"%a" % shown[position] + (_exemplar(exemplar) if exemplar is not None else b"")
+    return template % tuple(shown)
+
+
+def _exemplar(exemplar: Exemplar) -> bytes:
+    labels = ",".join(f'{name}="{_escape(value)}"' for name, value in exemplar.labels)
+    return f" # {{{labels}}} {exemplar.value!r} {exemplar.time:.3f}".encode()
 
 
 class _Word:
@@ -127,10 +135,11 @@ def single(family: Family, samples: Sequence[tuple[Labels, int | float]], form: 
 class _Names:
     """The beginnings of a family's lines: plain, or in quotes where the name needs them."""
 
-    __slots__ = ("name", "quoted")
+    __slots__ = ("exemplars", "name", "quoted")
 
     def __init__(self, name: str, form: Format) -> None:
         self.name = name
+        self.exemplars = form.openmetrics
         self.quoted = form.utf8 and not is_legacy(name)
 
     def head(self, suffix: str, labels: str) -> str:
@@ -173,7 +182,13 @@ def _escaped_percent(text: str) -> str:
 
 
 def _plain(parts: list[str], names: _Names, labels: str, line: Line, suffix: str = "") -> None:
-    parts.append(f"{names.head(suffix, labels)} {'%a' if line.double else '%d'}\n")
+    place = _place(names, line, 0, "%a" if line.double else "%d")
+    parts.append(f"{names.head(suffix, labels)} {place}\n")
+
+
+def _place(names: _Names, line: Line, number: int, plain: str) -> str:
+    """What stands for one of a line's values: bytes for one that may have an exemplar."""
+    return "%b" if names.exemplars and number in line.exemplars else plain
 
 
 def _counter(parts: list[str], names: _Names, labels: str, line: Line) -> None:
@@ -189,9 +204,9 @@ def _summary(parts: list[str], names: _Names, labels: str, line: Line) -> None:
 
 
 def _histogram(parts: list[str], names: _Names, labels: str, line: Line) -> None:
-    for bound in line.bounds:
+    for number, bound in enumerate(line.bounds):
         head = names.head("_bucket", f'{labels},le="{bound}"')
-        parts.append(f"{head} %d\n")
+        parts.append(f"{head} {_place(names, line, number, '%d')}\n")
     _summary(parts, names, labels, line)
 
 

@@ -237,6 +237,10 @@ int vmscope_add_to_counter(PyObject *counter, double amount);
 /* Counts a value in a HistogramSlot (histogram.c). -1 with an exception set. */
 int vmscope_observe(PyObject *histogram, double value);
 
+/* An exemplar that came with an amount (NULL: 1), for Python code to keep; nothing where it is NULL, None or empty. A new
+ * reference to None; NULL with an exception. */
+PyObject *vmscope_note_exemplar(PyObject *slot, PyObject *exemplar, PyObject *amount);
+
 /* __init_subclass__ of the slots: METH_CLASS | METH_NOARGS. A subclass gets method descriptors of its own for what it
  * inherits: the interpreter's fast call of a method in C is for objects of the very type that the descriptor names. */
 PyObject *vmscope_init_subclass(PyObject *subclass, PyObject *ignored);

@@ -23,6 +23,8 @@ from vmscope.wire import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from vmscope.wire.decode import Prologue
 
 RETRIES = 10  # more copies of the structure, until one was not changed meanwhile
@@ -192,6 +194,14 @@ class Reader:
             copy = self._read(0, self._whole(head))
             native.find(copy, head.entry_offset, head.big, ())
         return copy
+
+    def texts(self, names: Container[str]) -> dict[str, str]:
+        """Those of these texts that change, as far as they are there, read now; none where they could not be had
+        whole."""
+        structure = self.structure()
+        wanted = [text for text in structure.texts if text[0] in names]
+        raws = self._texts([(start, length) for _, start, length in wanted], structure)
+        return {text[0]: text_of(raw) for text, raw in zip(wanted, raws, strict=True)} if self.whole else {}
 
     def value(self, data_type: int, start: int, length: int) -> int | str:
         """One entry's value, read now."""

@@ -90,6 +90,26 @@ def test_a_wrong_value_is_an_error_and_changes_nothing(native: Any, value: Any, 
     assert histogram.cells == (500_000_000, 0, 0, 0, 1, 0)
 
 
+def test_an_exemplar_is_noted_after_its_value(native: Any) -> None:
+    noted = []
+
+    class Histogram(native.HistogramSlot):  # type: ignore[misc]
+        def _note(self, exemplar: dict[str, str], amount: float, /) -> None:
+            noted.append((exemplar, amount, self.count))
+
+    histogram = Histogram(BOUNDS)
+    for exemplar in ({"trace_id": "a"}, {}, None):
+        histogram.observe(0.5, exemplar=exemplar)
+    native.HistogramSlot(BOUNDS).observe(1, exemplar={"trace_id": "a"})
+    with pytest.raises(ValueError, match="nan"):
+        histogram.observe(math.nan, exemplar={"trace_id": "b"})
+    for arguments, keywords in (((), {}), ((1, {}), {}), ((1,), {"exempla": {}}), ((), {"exemplar": {}})):
+        with pytest.raises(TypeError):
+            histogram.observe(*arguments, **keywords)
+    assert noted == [({"trace_id": "a"}, 0.5, 1)]
+    assert histogram.count == 3
+
+
 @pytest.mark.parametrize("value", [True, 1, 1.0, Fraction(1), Decimal(1)])
 def test_what_is_a_real_number_counts(native: Any, value: Any) -> None:
     histogram = native.HistogramSlot(BOUNDS)

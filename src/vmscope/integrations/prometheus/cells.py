@@ -7,7 +7,19 @@ name in several registries come to.
 from __future__ import annotations
 
 from vmscope import native
-from vmscope.counters.kinds import FLOAT, MONOTONIC, NONE, RECENT, TIME, VARIABLE, escaped, labelled
+from vmscope.counters.kinds import (
+    EXEMPLAR,
+    FLOAT,
+    MONOTONIC,
+    NONE,
+    RECENT,
+    TIME,
+    VARIABLE,
+    bucket,
+    escaped,
+    exemplar_text,
+    labelled,
+)
 from vmscope.counters.registry import REGISTRY
 from vmscope.errors import VMScopeError
 
@@ -16,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from vmscope.counters.kinds import Text
     from vmscope.memory.region import Entry
 
 FOLDER = "prometheus.folder"  # the text that tells which processes' metrics are collected together
@@ -49,7 +62,7 @@ class Metric:
 class CounterCell(native.CounterCell):
     """A number that only grows."""
 
-    __slots__ = ("exemplar", "metric", "name", "owner", "private", "sample", "shared")
+    __slots__ = ("_shown", "exemplar", "metric", "name", "owner", "private", "sample", "shared")
     exemplar: Any
     owner: Callable[[], object] | None  # the metric, a weak reference
     private: bool
@@ -59,6 +72,7 @@ class CounterCell(native.CounterCell):
         self.metric, self.sample, self.name = metric, sample, name
         self.exemplar = self.owner = None
         self.private, self.shared = True, False
+        self._shown: dict[int, Text] = {}
 
     def entries(self) -> Sequence[Entry]:
         return ((self.name, self.cells[0], NONE, MONOTONIC, self, 0),)
@@ -78,10 +92,13 @@ class CounterCell(native.CounterCell):
         self.inc(value)
 
     def _note(self, exemplar: dict[str, str], amount: Any, /) -> None:
-        self.exemplar = checked_exemplar(exemplar, amount)
+        self.set_exemplar(checked_exemplar(exemplar, amount))
 
     def set_exemplar(self, exemplar: Any) -> None:
         self.exemplar = exemplar
+        if not self.private:
+            base, brace, labels = self.name.partition("{")
+            show_exemplar(self._shown, 0, f"{base}{EXEMPLAR}{brace}{labels}", exemplar)
 
     def get_exemplar(self) -> Any:
         return self.exemplar
@@ -151,7 +168,7 @@ class MostRecentCell(GaugeCell):
 class HistogramCell(native.HistogramCell):
     """All numbers of a histogram."""
 
-    __slots__ = ("exemplars", "metric", "name", "owner", "private", "shared", "texts")
+    __slots__ = ("_shown", "exemplars", "metric", "name", "owner", "private", "shared", "texts")
     owner: Callable[[], object] | None  # the metric, a weak reference
     private: bool
     shared: bool  # a metric that is made again goes on with it
@@ -163,6 +180,7 @@ class HistogramCell(native.HistogramCell):
         self.metric, self.name = metric, name
         self.texts = tuple(texts)  # of the bounds, as labels have them
         self.exemplars: dict[int, Any] = {}
+        self._shown: dict[int, Text] = {}
         self.owner = None
         self.private, self.shared = True, False
 
@@ -178,9 +196,10 @@ class HistogramCell(native.HistogramCell):
         return (*buckets, (f"{base}.sum{brace}{labels}{FLOAT}", total, NONE, MONOTONIC, self, 0))
 
     def _note(self, exemplar: dict[str, str], amount: Any, /) -> None:
-        number = float(amount)
-        place = next((i for i, bound in enumerate(self.bounds) if number <= bound), len(self.bounds))
-        self.exemplars[place] = checked_exemplar(exemplar, amount)
+        place, name = bucket(self.name, self.bounds, float(amount))
+        self.exemplars[place] = checked = checked_exemplar(exemplar, amount)
+        if not self.private:
+            show_exemplar(self._shown, place, name, checked)
 
     def samples(self) -> Iterator[Sample]:
         metric = self.metric
@@ -269,6 +288,15 @@ def show(cell: Cell) -> bool:
     except VMScopeError:
         pass
     return not cell.private
+
+
+def show_exemplar(kept: dict[int, Text], place: int, name: str, exemplar: Any) -> None:
+    """Shows what prometheus_client has checked. Labels that no region's entry has are not shown."""
+    try:
+        text = exemplar_text(exemplar.labels, exemplar.value, exemplar.timestamp or 0.0)
+    except (ValueError, TypeError):
+        return
+    REGISTRY.keep_exemplar(kept, place, name, text)
 
 
 def time_of(name: str) -> str:

@@ -53,23 +53,6 @@ any_double(PyObject *number, double *out)
     return 0;
 }
 
-/* Python code keeps an exemplar, unless it is empty. */
-static PyObject *
-noted(PyObject *self, PyObject *exemplar, PyObject *amount)
-{
-    int given = exemplar == NULL || exemplar == Py_None ? 0 : PyObject_IsTrue(exemplar);
-    if (given < 0) {
-        return NULL;
-    }
-    if (given) {
-        PyObject *one = amount == NULL ? PyLong_FromLong(1) : Py_NewRef(amount);
-        PyObject *done = one == NULL ? NULL : vmscope_call_method(self, "_note", "(OO)", exemplar, one);
-        Py_XDECREF(one);
-        return done;
-    }
-    Py_RETURN_NONE;
-}
-
 static PyObject *
 no_note(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arguments))
 {
@@ -123,7 +106,7 @@ counter_inc(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *n
     } else if (add_to_counter(self, amount) < 0) {
         return NULL;
     }
-    return noted(self, exemplar, amount);
+    return vmscope_note_exemplar(self, exemplar, amount);
 }
 
 static PyObject *
@@ -185,7 +168,7 @@ histogram_observe(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObj
     if (any_double(amount, &number) < 0 || vmscope_observe(self, number) < 0) {
         return NULL;
     }
-    return noted(self, exemplar, amount);
+    return vmscope_note_exemplar(self, exemplar, amount);
 }
 
 #define METHOD(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
@@ -207,7 +190,6 @@ static PyMethodDef gauge_methods[] = {
 
 static PyMethodDef histogram_methods[] = {
     {"observe", METHOD(histogram_observe), "observe(amount, exemplar=None): counts an amount."},
-    NOTE,
     {NULL},
 };
 

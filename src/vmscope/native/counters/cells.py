@@ -53,9 +53,6 @@ class HistogramCell(HistogramSlot):
     __slots__ = ()
 
     def observe(self, amount: Any, exemplar: dict[str, str] | None = None) -> None:
-        super().observe(float(amount))
+        self._count(float(amount))
         if exemplar:
             self._note(exemplar, amount)
-
-    def _note(self, exemplar: dict[str, str], amount: Any, /) -> None:
-        """Keeps an exemplar that came with an amount."""

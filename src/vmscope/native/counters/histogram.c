@@ -62,12 +62,48 @@ vmscope_observe(PyObject *self, double value)
     return observe((HistogramSlot *)self, value);
 }
 
+/* observe(value, *, exemplar=None): Python code keeps an exemplar (`_note`), unless it is empty. */
 static PyObject *
-histogram_observe(PyObject *self, PyObject *number)
+observe_with_exemplar(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    double x;
-    if (vmscope_as_double(number, &x) < 0 || observe((HistogramSlot *)self, x) < 0) {
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    if (count != 1 || named > 1 ||
+        (named == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "exemplar") != 0)) {
+        PyErr_SetString(PyExc_TypeError, "observe() takes a value and the keyword argument exemplar");
         return NULL;
+    }
+    double x;
+    if (vmscope_as_double(args[0], &x) < 0 || observe((HistogramSlot *)self, x) < 0) {
+        return NULL;
+    }
+    return vmscope_note_exemplar(self, named == 1 ? args[1] : NULL, args[0]);
+}
+
+static PyObject *
+histogram_observe(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    if (count != 1 || names != NULL) {
+        return observe_with_exemplar(self, args, count, names);
+    }
+    double x;
+    if (vmscope_as_double(args[0], &x) < 0 || observe((HistogramSlot *)self, x) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *
+vmscope_note_exemplar(PyObject *self, PyObject *exemplar, PyObject *amount)
+{
+    int given = exemplar == NULL || exemplar == Py_None ? 0 : PyObject_IsTrue(exemplar);
+    if (given < 0) {
+        return NULL;
+    }
+    if (given) {
+        PyObject *one = amount == NULL ? PyLong_FromLong(1) : Py_NewRef(amount);
+        PyObject *done = one == NULL ? NULL : vmscope_call_method(self, "_note", "(OO)", exemplar, one);
+        Py_XDECREF(one);
+        return done;
     }
     Py_RETURN_NONE;
 }
@@ -364,11 +400,21 @@ timer_call(PyObject *object, PyObject *args, PyObject *kwargs)
     return timed;
 }
 
+static PyObject *
+histogram_note(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arguments))
+{
+    Py_RETURN_NONE;
+}
+
 /* -- the types -------------------------------------------------------------------------------------- */
 
 static PyMethodDef histogram_methods[] = {
-    {"observe", histogram_observe, METH_O,
-     "Counts a value. ValueError: it is nan; OverflowError: the sum could not hold it; nothing has changed then."},
+    {"observe", (PyCFunction)(void (*)(void))histogram_observe, METH_FASTCALL | METH_KEYWORDS,
+     "observe(value, *, exemplar=None): counts a value. An exemplar is a dict of labels, of 128 characters at most, "
+     "that "
+     "say where the value comes from. ValueError: it is nan; OverflowError: the sum could not hold it; nothing has "
+     "changed then."},
+    {"_note", histogram_note, METH_VARARGS, "Keeps an exemplar that came with a value."},
     {"time", histogram_time, METH_NOARGS,
      "A context manager or decorator that observes the seconds from its begin to its end."},
     {"labels", (PyCFunction)(void (*)(void))histogram_labels, METH_FASTCALL | METH_KEYWORDS, VMSCOPE_LABELS_DOC},

@@ -65,8 +65,17 @@ class HistogramSlot(Labelled):
         """Their sum."""
         return self._cells[0] / (self._scale or 1)
 
-    def observe(self, value: float, /) -> None:
-        """Counts a value. ValueError: it is nan; OverflowError: the sum could not hold it; nothing has changed then."""
+    def observe(self, value: float, /, *, exemplar: dict[str, str] | None = None) -> None:
+        """Counts a value. An exemplar is a dict of labels, of 128 characters at most, that say where the value comes
+        from. ValueError: it is nan; OverflowError: the sum could not hold it; nothing has changed then."""
+        self._count(value)
+        if exemplar:
+            self._note(exemplar, value)
+
+    def _note(self, exemplar: dict[str, str], amount: Any, /) -> None:
+        """Keeps an exemplar that came with a value."""
+
+    def _count(self, value: float) -> None:
         x = ldexp(value, 0)
         if not self._scale:
             slots.add_double(self._cells, None if isnan(x) else self._bucket(x), x)
