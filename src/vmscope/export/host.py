@@ -23,6 +23,7 @@ from vmscope.reader.process import read_file, user_name
 from vmscope.reader.roster import Roster
 from vmscope.reader.sampler import Sampler
 from vmscope.services.naming import ORDER, container_id, service_name
+from vmscope.wire.series import is_mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,14 +89,17 @@ class Known:
 class Answer:
     """One reading of all VMs: the table, the values of its lines, and what the exporter reports about itself."""
 
-    __slots__ = ("reads", "seconds", "table", "taken", "unreadable", "values")
+    __slots__ = ("created", "reads", "seconds", "table", "taken", "unreadable", "values")
 
-    def __init__(self, table: Table, values: list[Number], unreadable: int, seconds: float, reads: int) -> None:
+    def __init__(
+        self, table: Table, values: list[Number], unreadable: int, seconds: float, reads: int, created: float
+    ) -> None:
         self.table = table
         self.values = values
         self.unreadable = unreadable
         self.seconds = seconds
         self.reads = reads
+        self.created = created  # when the counting of reads began
         self.taken = time.time_ns()
 
     def own(self, form: Format) -> str:
@@ -103,7 +107,7 @@ class Answer:
         vms = sum(1 for member in table.members if member.pid)
         reasons = [((("reason", reason),), number) for reason, number in table.dropped.items()]
         return "".join(
-            text.single(family, samples, form)
+            text.single(family, samples, form, self.created)
             for family, samples in (
                 (own.VMS, [((), vms)]),
                 (own.LINES, [((), table.lines)]),
@@ -130,6 +134,7 @@ class Host:
         self._ended: list[Known] = []  # of services that keep totals, whose numbers are not in them yet
         self._keepers = ended.Keepers()
         self._shown: list[Known] = []  # whose the members are
+        self._remade: list[tuple[Known, int, int]] = []  # where it stands which series are removed
         self._table: Table | None = None
         self._laid_out: list[Plan] = []  # those of the totals in it
         self._totals_plans: dict[object, Plan] = {}
@@ -139,6 +144,7 @@ class Host:
         self._layouts = -1
         self._templates: dict[Format, tuple[Table, bytes]] = {}
         self._reads = 0
+        self._created = time.time()
 
     @property
     def _keeps(self) -> bool:
@@ -190,7 +196,8 @@ class Host:
                 member.facts = facts(member.pid)
         table = self._with_totals(numbers)
         values = table.values(numbers)
-        return Answer(table, values, len(self._unreadable), time.perf_counter() - begin, self._reads)
+        seconds = time.perf_counter() - begin
+        return Answer(table, values, len(self._unreadable), seconds, self._reads, self._created)
 
     def _take_over(self) -> bool:
         """Processes that have ended: what they have counted goes on counting. Whether these are others than before."""
@@ -278,12 +285,22 @@ class Host:
         for attempt in count():
             numbers: list[int] = self._sampler.sample().tolist()
             if self._sampler.layouts == self._layouts and not self._sampler.lost:
-                break
+                if not self._were_removed(numbers) or attempt >= _ATTEMPTS:
+                    break
+                self._lay_out()
+                continue
             self._leave_out(self._sampler.lost)
             if attempt >= _ATTEMPTS:  # what gets new counters all the time holds no other up
                 self._leave_out(self._changed())
             self._lay_out()
         return numbers
+
+    def _were_removed(self, numbers: list[int]) -> bool:
+        """Whether series were removed, or made anew, since their VMs were laid out."""
+        found = [known for known, place, value in self._remade if numbers[place] != value]
+        for known in found:
+            known.planned = None
+        return bool(found)
 
     def _changed(self) -> list[VM]:
         """The VMs that have other counters than they were laid out for."""
@@ -327,6 +344,10 @@ class Host:
         found.sort(key=lambda pair: (pair[0].user not in trusted, pair[1].row, id(pair[1].plan), pair[1].pid))
         self._members = [member for _, member in found]
         self._shown = [known for known, _ in found]
+        self._remade, start = [], 0
+        for known, member in found:
+            self._remade += [(known, start + column, value) for column, value in member.plan.remade]
+            start += member.plan.width
         self._sampler = Sampler([known.vm for known in self._shown])
         self._layouts = self._sampler.layouts
         self._table = None
@@ -413,16 +434,20 @@ class Host:
         if known.planned is not None and known.planned[0] == len(structure.rows):
             return known.planned[1:]
         codes = [(row[3], row[4]) for row in structure.rows if row[2] == ord("J")]
-        values = standard.texts(known.vm.values())
+        every = known.vm.values()
+        values = standard.texts(every)
+        remade = {name: value for name in names if is_mark(name) and isinstance(value := every.get(name), int)}
         found: list[int] = [] if known.kind == "CPython" or known.ended else facts(known.vm.pid or 0)
         lacking = frozenset(name for name, number in zip(FACTS, found, strict=False) if number < 0)
         texts = tuple(name for name, _, _ in structure.texts if EXEMPLAR in name)
-        key = (tuple(names), tuple(codes), tuple(values.items()), lacking, known.ended, texts)
+        key = (tuple(names), tuple(codes), tuple(values.items()), lacking, known.ended, texts, tuple(remade.items()))
         plan, first = self._plans.get(key, (None, structure))
         structure.share(first)
         if plan is None:
             rules, limit = self.options.rules, self.options.limit
-            plan = Plan(names, codes, values, limit, lacking, rules, ended=known.ended, texts=texts)
+            plan = Plan(
+                names, codes, values, limit, lacking, rules, ended=known.ended, texts=texts, remade=remade
+            )  # fmt: skip
             if not known.ended:
                 plan.points.append(Point(standard.VMS, (("kind", known.kind),), [], constant=1))
             self._plans[key] = plan, structure

@@ -63,9 +63,12 @@ class Point:
     everything else one. `divisor` makes seconds of ticks, of the sum alone where there are several values.
     `constant` is the value of a point that has no source. `time`: of one of the mode MOST_RECENT, the number that
     says when it was set. `exemplars`: for values that may have one, by their place, the text of the region.
+    `created`: when it was made anew, in seconds since the epoch; 0 where that was with its VM.
     """
 
-    __slots__ = ("bounds", "constant", "divisor", "exemplars", "family", "labels", "mode", "sources", "time")
+    __slots__ = (
+        "bounds", "constant", "created", "divisor", "exemplars", "family", "labels", "mode", "sources", "time",
+    )  # fmt: skip
 
     def __init__(
         self, family: Family, labels: Labels, sources: list[list[Source]], *, divisor: float = 1, mode: str = SUM,
@@ -80,3 +83,4 @@ class Point:
         self.constant = constant
         self.time = time
         self.exemplars: dict[int, str] = {}
+        self.created = 0.0

@@ -25,6 +25,7 @@ from vmscope.export.standard import JAVA, PYTHON, TICKS
 from vmscope.reader.machine import CPYTHON, HOTSPOT, kind_of
 from vmscope.wire import totals
 from vmscope.wire.codes import Units, Variability
+from vmscope.wire.series import is_mark, keys, removal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,10 +43,11 @@ _BILLION = 1e9
 class Series:
     """A number of a program's own: its name taken apart, its column, and what the region says of it."""
 
-    __slots__ = ("column", "entry", "units", "variability")
+    __slots__ = ("column", "entry", "name", "units", "variability")
 
     def __init__(self, column: int, name: str, units: int, variability: int) -> None:
         self.column = column
+        self.name = name
         self.entry = Entry(name)
         self.units = units
         self.variability = variability
@@ -62,16 +64,18 @@ class Plan:
     `bits` are the places of doubles, `modes` those that are not simply added. `dropped`: series beyond the limit.
     `times`: of numbers of which the most recent counts, where it is said when they were set.
     `ended`: of a process that has, only what outlives it. `texts`: the names of the exemplars that are shown.
+    `remade`: of the numbers that say which series are removed the column and the value for which this plan holds.
     """
 
     __slots__ = (
-        "_exemplars", "_times", "bits", "columns", "dropped", "modes", "points", "texts", "ticks", "times", "width",
+        "_created", "_exemplars", "_times", "bits", "columns", "dropped", "modes", "points", "remade", "texts", "ticks",
+        "times", "width",
     )  # fmt: skip
 
     def __init__(
         self, names: list[str], codes: list[tuple[int, int]], values: dict[str, int | str], limit: int,
         lacking: frozenset[str] = frozenset(), rules: Rules | None = None, *, ended: bool = False,
-        texts: Iterable[str] = (),
+        texts: Iterable[str] = (), remade: dict[str, int] | None = None,
     ) -> None:  # fmt: skip
         self.width = len(names)
         kind = kind_of(values)
@@ -85,6 +89,9 @@ class Plan:
         self.dropped = 0
         left = totals.kept(names, [code for _, code in codes]) if ended else [True] * len(names)
         known = {name: column for column, name in enumerate(names) if left[column]}
+        self.remade = [(known[name], value) for name, value in (remade or {}).items()]
+        self._created = {keys(name)[0]: value / 1000 for name, value in (remade or {}).items() if value > 0}
+        is_removed = removal((remade or {}).items())
         if kind != CPYTHON and not ended:
             known |= {name: self.width + at for at, name in enumerate(FACTS) if name not in lacking}
         vms = {CPYTHON: PYTHON, HOTSPOT: JAVA}.get(kind, "")
@@ -94,7 +101,8 @@ class Plan:
             if rules is None or rules.standard:
                 self._standard(vms, values, known)
         chosen = rules if rules is not None and rules.rules else None
-        self._own(known, codes, vms, limit, chosen)
+        own = {name: column for name, column in known.items() if not (is_mark(name) or is_removed(name))}
+        self._own(own, codes, vms, limit, chosen)
         self.texts = frozenset(name for point in self.points for name in point.exemplars.values())
         self._compact()
 
@@ -194,6 +202,7 @@ class Plan:
             self.bits.append(each.column)
         source = None if time is None else Source(time)
         point = Point(family, labels, [[Source(each.column)]], divisor=divisor, mode=mode, time=source)
+        point.created = self._made_anew(each)
         exemplar = self._exemplars.get((entry.base, entry.labels))
         if exemplar is not None and family.type == COUNTER:
             point.exemplars[0] = exemplar
@@ -216,6 +225,7 @@ class Plan:
             divisor = 1
         sources.append([Source(found.total.column)])
         point = Point(family, labels, sources, divisor=divisor, bounds=tuple(bounds))
+        point.created = self._made_anew(found.buckets["+Inf"])
         for place, bound in enumerate(bounds):
             entry = found.buckets[bound].entry
             if (exemplar := self._exemplars.get((entry.base, entry.labels))) is not None:
@@ -231,7 +241,15 @@ class Plan:
             family, labels = mapped.family, mapped.labels
         if BITS in parts["sum"].entry.marks:
             self.bits.append(parts["sum"].column)
-        self._add(Point(family, labels, [[Source(parts[part].column)] for part in ("count", "sum")]))
+        point = Point(family, labels, [[Source(parts[part].column)] for part in ("count", "sum")])
+        point.created = self._made_anew(parts["sum"])
+        self._add(point)
+
+    def _made_anew(self, each: Series) -> float:
+        """When that was, in seconds since the epoch, of a series that had been removed; 0 for others."""
+        if not self._created:
+            return 0
+        return next((found for key in keys(each.name) if (found := self._created.get(key))), 0)
 
     # -- columns
 

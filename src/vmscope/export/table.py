@@ -67,6 +67,11 @@ class Group:
         self._special = sorted({*plan.bits, *plan.modes})
 
     @property
+    def created(self) -> float:
+        """When the first of its VMs began; 0 where that is not known."""
+        return min((member.created for member in self.members if member.created > 0), default=0.0)
+
+    @property
     def is_plain(self) -> bool:
         """Whether its values are numbers of the one VM, as they are."""
         return len(self.members) == 1 and not self._facts and not self.plan.bits
@@ -109,16 +114,16 @@ Part = tuple[Point, Group]
 
 class Line:
     """The lines of one point: `labels` are those behind its row's, `position` is where its values begin. `exemplars`
-    are the places of the values that may have one."""
+    are the places of the values that may have one, `created` is when the first of its parts was; 0: not known."""
 
     __slots__ = ("bounds", "created", "double", "exemplars", "labels", "position", "row")
 
-    def __init__(self, row: int, labels: Labels, position: int, bounds: tuple[str, ...], created: float) -> None:
+    def __init__(self, row: int, labels: Labels, position: int) -> None:
         self.row = row
         self.labels = labels
         self.position = position
-        self.bounds = bounds
-        self.created = created
+        self.bounds: tuple[str, ...] = ()
+        self.created = 0.0
         self.double = False  # whether its value, if it is one, is not a whole number
         self.exemplars: set[int] = set()
 
@@ -175,10 +180,7 @@ class Table:
 
     def _lay_out(self) -> None:
         numbers = {row: number for number, row in enumerate(self.rows)}
-        created = [float("inf")] * len(self.rows)
-        for member in self.members:
-            number = numbers[member.row]
-            created[number] = min(created[number], member.created)
+        created = {id(group): group.created for group in self._groups}
         # family, then row, then labels: the points that become one
         found: dict[tuple[str, str], tuple[Family, dict[tuple[int, Labels], list[Part]]]] = {}
         claims = _Claims(self._reserved)
@@ -198,7 +200,9 @@ class Table:
             for (row, labels), parts in sorted(points.items(), key=lambda item: item[0]):
                 if labels not in renamed:
                     renamed[labels] = _renamed(self.rows[row], labels)
-                line = Line(row, renamed[labels], len(self._first), (), created[row])
+                line = Line(row, renamed[labels], len(self._first))
+                times = (point.created or created[id(group)] for point, group in parts)
+                line.created = min((time for time in times if time > 0), default=0.0)
                 self._add(family, line, parts)
                 lines.append(line)
             self.families.append((family, lines))

@@ -85,7 +85,7 @@ def template(table: Table, form: Format) -> bytes:
                 behind = own[line.labels] = f",{_escaped_percent(_labels(line.labels))}"
             labels = rows[line.row] + behind
             write(parts, names, labels, line)
-            if has_created:
+            if has_created and line.created:
                 parts.append(f"{names.head('_created', labels)} {line.created!r}\n")
     return "".join(parts).encode()
 
@@ -124,11 +124,13 @@ def _spelled(value: float) -> float | _Word:
     return _NAN if math.isnan(value) else _INFINITE if value > 0 else _NEGATIVE
 
 
-def single(family: Family, samples: Sequence[tuple[Labels, int | float]], form: Format) -> str:
+def single(family: Family, samples: Sequence[tuple[Labels, int | float]], form: Format, created: float) -> str:
     """A family that is not of the table."""
     names = _Names(_name(family, form), form)
     suffix = "_total" if family.type == COUNTER else ""
     lines = [f"{names.head(suffix, _labels(labels))} {value}\n" for labels, value in samples]
+    if form.openmetrics and family.type == COUNTER:
+        lines += [f"{names.head('_created', _labels(labels))} {created:.3f}\n" for labels, _ in samples]
     return heading(family, form) + "".join(lines)
 
 

@@ -10,7 +10,7 @@ from struct import Struct
 
 from vmscope import native
 from vmscope.native import FLOAT, TIME
-from vmscope.wire import decode, encode, floats
+from vmscope.wire import decode, encode, floats, series
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Totals:
         if ended in self.notes:
             return
         found = list(numbers)
+        is_removed = series.removal((name, value) for name, value, *_ in found)
+        found = [number for number in found if not is_removed(number[0])]
         histograms = _histograms(name for name, *_ in found)
         before, times = self.numbers, {name: value for name, value, *_ in found if TIME in name}
         stamps = {name: self.numbers[name][0] for name in times if name in self.numbers}
