@@ -9,8 +9,8 @@ CODE = """
 import os, sys, time
 from opentelemetry.metrics import Observation
 from vmscope.counters.registry import REGISTRY
-from vmscope.integrations import opentelemetry
-opentelemetry.INTERVAL = 0.01
+from vmscope.integrations import asked, opentelemetry
+asked.INTERVAL = 0.01
 provider = opentelemetry.MeterProvider()
 provider.get_meter("m").create_observable_gauge("otel.pid", [lambda _: [Observation(os.getpid())]])
 provider.force_flush()

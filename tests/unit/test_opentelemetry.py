@@ -11,7 +11,7 @@ from opentelemetry.metrics import CallbackOptions, Observation
 
 from tests.wait import wait_for
 from vmscope.counters.registry import REGISTRY
-from vmscope.integrations import opentelemetry
+from vmscope.integrations import asked as asking
 from vmscope.integrations.opentelemetry import Meter, MeterProvider
 from vmscope.wire.floats import with_floats
 
@@ -108,7 +108,7 @@ def test_observable_instruments_are_asked(provider: MeterProvider, meter: Meter)
 def test_a_thread_asks_until_the_provider_is_shut_down(
     provider: MeterProvider, meter: Meter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opentelemetry, "INTERVAL", 0.01)
+    monkeypatch.setattr(asking, "INTERVAL", 0.01)
     asked = threading.Semaphore(0)
 
     def answer(_: CallbackOptions) -> Iterable[Observation]:

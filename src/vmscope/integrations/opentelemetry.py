@@ -17,11 +17,6 @@ makes seconds, `By` bytes. An instrument whose name another kind of counter has 
 
 from __future__ import annotations
 
-import os
-import threading
-from functools import partial
-from weakref import ref
-
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions
 
@@ -30,20 +25,16 @@ from vmscope.counters.kinds import BYTES, EVENTS, NONE, TICKS
 from vmscope.counters.registry import REGISTRY
 from vmscope.errors import VMScopeError
 from vmscope.integrations import label_name
+from vmscope.integrations.asked import Asked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
-
-    Instrument = TypeVar("Instrument")
-
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
     from typing import Any
 
     from opentelemetry.metrics import CallbackT, Observation
 
 SETS = 1_999  # of attributes, besides that of the overflow: as in OpenTelemetry's specification
-INTERVAL = 5.0  # seconds after which observable instruments are asked again
 # Those of OpenTelemetry's SDK, and the same in seconds.
 BOUNDS = (0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000)
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
@@ -54,7 +45,7 @@ class MeterProvider(metrics.MeterProvider):
     """Gives meters. Observable instruments are asked on a thread of its own, which starts with the first of them."""
 
     def __init__(self) -> None:
-        self._asked = Asked()
+        self._asked = Asked("opentelemetry observables")
 
     def get_meter(
         self, name: str, version: str | None = None, schema_url: str | None = None, attributes: Any = None
@@ -281,54 +272,3 @@ class ObservableUpDownCounter(_Observable, metrics.ObservableUpDownCounter):
 
 class ObservableGauge(_Observable, metrics.ObservableGauge):
     """The callbacks give values."""
-
-
-class Asked:
-    """Asks observable instruments again and again, on a daemon thread; in a forked child on one of its own."""
-
-    def __init__(self) -> None:
-        self._instruments: list[Any] = []
-        self._lock = threading.Lock()
-        self._closed = threading.Event()
-        self._thread: threading.Thread | None = None
-        if hasattr(os, "register_at_fork"):  # not on Windows
-            os.register_at_fork(after_in_child=partial(_after_fork, ref(self)))
-
-    def add(self, instrument: Instrument) -> Instrument:
-        with self._lock:
-            self._instruments.append(instrument)
-            self._start()
-        return instrument
-
-    def ask(self) -> None:
-        for instrument in tuple(self._instruments):
-            instrument.ask()
-
-    def close(self) -> None:
-        self._closed.set()
-
-    def _start(self) -> None:
-        if self._thread is None and not self._closed.is_set():
-            self._thread = threading.Thread(target=self._run, name="opentelemetry observables", daemon=True)
-            self._thread.start()
-
-    def _run(self) -> None:
-        closed = self._closed
-        while not closed.wait(INTERVAL):
-            self.ask()
-
-    def after_fork(self) -> None:
-        """In a child: the thread is the parent's."""
-        self._lock = threading.Lock()
-        self._thread = None
-        was_closed, self._closed = self._closed.is_set(), threading.Event()
-        if was_closed:
-            self._closed.set()
-        elif self._instruments:
-            self._start()
-
-
-def _after_fork(asked: ref[Asked]) -> None:
-    found = asked()
-    if found is not None:
-        found.after_fork()

@@ -30,7 +30,7 @@ def keys(name: str) -> tuple[str, ...]:
 
 
 def is_mark(name: str) -> bool:
-    return CREATED in name
+    return CREATED in name and CREATED in name.partition("{")[0]
 
 
 def removal(numbers: Iterable[tuple[str, int]]) -> Callable[[str], bool]:

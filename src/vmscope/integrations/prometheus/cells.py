@@ -91,6 +91,12 @@ class CounterCell(native.CounterCell):
         self._reset()
         self.inc(value)
 
+    def begin_anew(self) -> None:
+        self._reset()
+        self.exemplar = None
+        for text in self._shown.values():
+            text.set("")
+
     def _note(self, exemplar: dict[str, str], amount: Any, /) -> None:
         self.set_exemplar(checked_exemplar(exemplar, amount))
 
@@ -123,6 +129,9 @@ class GaugeCell(native.GaugeCell):
     def entries(self) -> Sequence[Entry]:
         variability = VARIABLE if self.metric.type == "gauge" else MONOTONIC
         return ((self.name + FLOAT, self.cells[0], NONE, variability, self, 0),)
+
+    def begin_anew(self) -> None:
+        self._reset()
 
     def get(self) -> float:
         return self.value
@@ -194,6 +203,12 @@ class HistogramCell(native.HistogramCell):
             for i, bound in enumerate(shown)
         ]
         return (*buckets, (f"{base}.sum{brace}{labels}{FLOAT}", total, NONE, MONOTONIC, self, 0))
+
+    def begin_anew(self) -> None:
+        self._reset()
+        self.exemplars.clear()
+        for text in self._shown.values():
+            text.set("")
 
     def _note(self, exemplar: dict[str, str], amount: Any, /) -> None:
         place, name = bucket(self.name, self.bounds, float(amount))

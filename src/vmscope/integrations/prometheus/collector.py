@@ -11,10 +11,12 @@ from functools import wraps
 from vmscope import reader
 from vmscope.errors import VMScopeError
 from vmscope.export.names import Entry
+from vmscope.integrations.prometheus import states
 from vmscope.integrations.prometheus.cells import FAMILY, FOLDER, IDENTIFIER, Cell, time_of
 from vmscope.integrations.prometheus.values import GROUPS, OLD_VARIABLE, VARIABLE
 from vmscope.reader.process import user_name
 from vmscope.wire.floats import with_floats
+from vmscope.wire.series import is_mark, removal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,9 +74,10 @@ def _read(vm: reader.VM, files: Files) -> None:
         if name.startswith(FAMILY) and isinstance(text, str) and text.count(" ") >= 2:
             families[name.removeprefix(FAMILY)] = text.split(" ", 2)
     identifier = values.get(IDENTIFIER) or vm.nspid
+    is_removed = removal((name, int(value)) for name, value in values.items() if is_mark(name))
     for name, value in values.items():
         entry = Entry(name)
-        if isinstance(value, str) or "time" in entry.marks:
+        if isinstance(value, str) or "time" in entry.marks or is_mark(name) or is_removed(name):
             continue
         metric, sample = _named(entry.base, families)
         if metric is None:
@@ -129,6 +132,7 @@ def replacements(module: ModuleType) -> dict[str, Any]:
 
         def collect(self) -> Any:
             path = self._path
+            states.ask()
             files = {os.path.join(path, name): found for name, found in of_others(path).items()}
             for name, found in of_this_process(path).items():
                 files.setdefault(os.path.join(path, name), []).extend(found)

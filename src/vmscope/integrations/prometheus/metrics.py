@@ -8,6 +8,7 @@ import time
 from functools import wraps
 from types import MemberDescriptorType, MethodType
 
+from vmscope.integrations.prometheus import removal, states
 from vmscope.integrations.prometheus.cells import (
     Bucket,
     CounterCell,
@@ -18,6 +19,7 @@ from vmscope.integrations.prometheus.cells import (
     Sum,
 )
 from vmscope.integrations.prometheus.values import (
+    GROUPS,
     OLD_VARIABLE,
     VARIABLE,
     IdentifiedValues,
@@ -49,7 +51,8 @@ def _replacements(module: ModuleType) -> Replacements:
     if module.__name__.endswith(".values"):
         return _of_values(module)
     if module.__name__.endswith(".metrics"):
-        return [*_of_metrics(module), *_of_classes(module)]
+        changed = [*_of_metrics(module), *states.replacements(module), *removal.replacements(module, GROUPS)]
+        return [*changed, *_of_classes(module)]
     from vmscope.integrations.prometheus import collector
 
     return [(module, name, found) for name, found in collector.replacements(module).items()]

@@ -10,7 +10,7 @@ import os
 from weakref import ref
 
 from vmscope.counters.registry import REGISTRY
-from vmscope.integrations.prometheus import cells
+from vmscope.integrations.prometheus import cells, removal
 from vmscope.integrations.prometheus.cells import Cell, CounterCell, HistogramCell, Metric
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VARIABLE, OLD_VARIABLE = "PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir"
-Key = tuple[str, tuple[str, ...]]
+Key = tuple[str, tuple[str, ...], tuple[str, ...]]  # name, names and values of labels
 
 
 class Groups:
@@ -55,8 +55,20 @@ class Groups:
                 for group in [group for group in groups if group.startswith(beginning)]:
                     del groups[group]
 
+    def remove(self, cell: Cell) -> None:
+        """A metric has it no more."""
+        metric = cell.metric
+        key = getattr(cell, "sample", metric.name), metric.labelnames, metric.labelvalues
+        for identifiers in self.folders.values():
+            for groups in identifiers.values():
+                found = groups.get(metric.group, {})
+                if found.get(key) is cell:
+                    del found[key]
+        removal.remove(cell)
+
     def after_fork(self) -> None:
         """In a child: all that this process has counted is the parent's."""
+        removal.after_fork()
         self.forks += 1
         for identifiers in self.folders.values():
             for identifier in [*identifiers]:
@@ -113,9 +125,11 @@ class Values:
         known: Any = REGISTRY.get(cell.name) if cell.name else None
         if known is None:
             cells.show(cell)
-        elif type(known) is type(cell) and known.owner is not None and known.owner() is None and _alike(known, cell):
+        elif type(known) is type(cell) and _is_free(known) and _alike(known, cell):
+            if removal.is_removed(known):
+                removal.make_again(known)
             known.owner = None
-            known._reset()
+            known.begin_anew()
             known.metric = cell.metric
             taken: Cell = known
             return taken
@@ -135,7 +149,7 @@ class MultiProcessValues(Values):
 
     def histogram(self, metric: Metric, bounds: list[float], texts: list[str]) -> Any:
         known = self._known(None, metric)
-        key = metric.name, metric.labelvalues
+        key = metric.name, metric.labelnames, metric.labelvalues
         found = known.get(key)
         if found is None:
             made = super().histogram(metric, bounds, texts)
@@ -147,7 +161,7 @@ class MultiProcessValues(Values):
 
     def bound(self, identifier: Any, metric: Metric, sample: str) -> Cell:
         known = self._known(identifier, metric)
-        key = sample, metric.labelvalues
+        key = sample, metric.labelnames, metric.labelvalues
         found = known.get(key)
         if found is None:
             found = known.setdefault(key, self._taken(cells.make(metric, sample)))
@@ -213,6 +227,11 @@ class IdentifiedCell:
         return self._now().get_exemplar()
 
 
+def _is_free(known: Any) -> bool:
+    """Whether no metric has this cell any more."""
+    return removal.is_removed(known) or (known.owner is not None and known.owner() is None)
+
+
 def _alike(known: Any, cell: Any) -> bool:
     return getattr(known, "bounds", None) == getattr(cell, "bounds", None)
 
@@ -220,5 +239,5 @@ def _alike(known: Any, cell: Any) -> bool:
 def own(cell: Any, metric: object) -> None:
     """The metric that a cell belongs to from now on: when that goes, the cell is free, and back to zero."""
     if isinstance(cell, CounterCell | cells.GaugeCell | HistogramCell) and not cell.shared:
-        gone = ref(metric, lambda mine: cell._reset() if cell.owner is mine else None)
+        gone = ref(metric, lambda mine: cell.begin_anew() if cell.owner is mine else None)
         cell.owner = gone
