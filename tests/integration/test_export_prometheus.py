@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.debugger import free_port
-from tests.integration.test_export import APP, COMMAND
+from tests.integration.test_export import COMMAND
 from tests.prometheus import listens, start_prometheus
 from tests.wait import wait_for as eventually
 
@@ -37,10 +38,13 @@ def send(port: int, seconds: float) -> int:
 
 
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Prometheus: apt-get install prometheus")
-def test_no_request_is_lost_and_no_counter_falls(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["export/app", "export/client"], ids=["vmscope", "prometheus_client"])
+def test_no_request_is_lost_and_no_counter_falls(tmp_path: Path, program: str) -> None:
     pytest.importorskip("gunicorn", reason="gunicorn is in the dev group")
-    (tmp_path / "app.py").write_text(APP)
-    service = f"prometheus{os.getpid()}"
+    (tmp_path / "app.py").write_text(programs.source(program))
+    (tmp_path / "metrics").mkdir()
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "metrics")}
+    service = f"{program.rpartition('/')[2]}{os.getpid()}"
     shop, exporter = free_port(), free_port()
     options = ["-w", "3", "--max-requests", "50", "-b", f"127.0.0.1:{shop}", "--no-control-socket", "app:app"]
     commands = (
@@ -49,7 +53,9 @@ def test_no_request_is_lost_and_no_counter_falls(tmp_path: Path) -> None:
     )
     with ExitStack() as stack, (tmp_path / "log").open("w") as log:
         for command in commands:
-            process = stack.enter_context(subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log))
+            process = stack.enter_context(
+                subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=log)
+            )
             stack.callback(process.send_signal, signal.SIGTERM)
         server = start_prometheus(stack, tmp_path, exporter)
         eventually(lambda: listens(shop) and listens(exporter), "both listen", 60)
@@ -65,5 +71,5 @@ def test_no_request_is_lost_and_no_counter_falls(tmp_path: Path) -> None:
             assert {value for _, value in server.query(f"resets({name}{window})")} == {0.0}
         booted = (tmp_path / "log").read_text().count("Booting worker")
         assert booted > 3 + sent // 100, "workers were replaced"
-        log.flush()
+        assert os.listdir(tmp_path / "metrics") == []
     Path(f"/tmp/hsperfdata_root/services/{service}").unlink(missing_ok=True)
