@@ -188,6 +188,20 @@ def test_requests(program: Program, port: int) -> None:
     assert packed[:2] == b"\x1f\x8b"
 
 
+def test_the_names_under_which_it_answers(program: Program, port: int) -> None:
+    def status(host: str) -> int:
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+            client.sendall(f"GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            return int(client.makefile("rb").readline().split()[1])
+
+    wait_for(lambda: bool(scraped(port)), "it listens")
+    assert program.process.poll() is None
+    for host in ("127.0.0.1", f"localhost:{port}", socket.gethostname()):
+        assert status(host) == 200, host
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example"):
+        assert status(host) == 421, host
+
+
 def test_silent_clients_hold_nobody_up(program: Program, port: int) -> None:
     wait_for(lambda: program.sold(port) == 0, "it serves", 60)
     silent = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(40)]

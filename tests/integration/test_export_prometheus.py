@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,8 +22,25 @@ from tests.debugger import free_port
 from tests.integration.test_export import COMMAND
 from tests.prometheus import listens, start_prometheus
 from tests.wait import wait_for as eventually
+from vmscope.reader.process import user_name
 
+ROOT = Path(__file__).parent.parent.parent
+DOCUMENTED = "11689"  # requests, in docs/export.md
 SECONDS = float(os.environ.get("VMSCOPE_LOAD", "8"))
+
+
+def compare_with_page(url: str, words: dict[str, str]) -> None:
+    """What promtool prints is what docs/export.md has, but for these words, the user's name and the times."""
+    page = (ROOT / "docs" / "export.md").read_text()
+    words = {**words, f'user="{user_name(os.geteuid())}"': 'user="www"'}
+    shown = re.findall(r"^\$ promtool query instant \S+ '(.*)'\n(.*)$", page, re.MULTILINE)
+    assert len(shown) == 2
+    for expression, line in shown:
+        command = ["promtool", "query", "instant", url, expression]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        for word, instead in words.items():
+            found = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", instead, found)
+        assert re.sub(r"@\[[\d.]+\]", "@[...]", found) == line
 
 
 def send(port: int, seconds: float) -> int:
@@ -72,4 +90,6 @@ def test_no_request_is_lost_and_no_counter_falls(tmp_path: Path, program: str) -
         booted = (tmp_path / "log").read_text().count("Booting worker")
         assert booted > 3 + sent // 100, "workers were replaced"
         assert os.listdir(tmp_path / "metrics") == []
+        if shutil.which("promtool") is not None and program == "export/app":
+            compare_with_page(server.url, {service: "shop", str(exporter): "9464", str(sent): DOCUMENTED})
     Path(f"/tmp/hsperfdata_root/services/{service}").unlink(missing_ok=True)

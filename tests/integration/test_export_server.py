@@ -310,6 +310,37 @@ def basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
+OWN = socket.gethostname()
+
+
+@pytest.mark.parametrize(
+    ("listen", "options", "answered", "refused"),
+    [
+        # a name that leads to the loopback may be anybody's: DNS rebinding
+        ("127.0.0.1:0", [], ["127.0.0.1:9464", "[::1]:9464", "localhost", "LocalHost.:1", "a.localhost", OWN],
+         ["evil.example", "evil.example:9464", "localhost.evil.example", "127.0.0.1.evil.example", "0x7f.1"]),
+        ("127.0.0.1:0", ["--allowed-hosts=shop.example,b"], ["shop.example:80", "B", "10.0.0.1"], ["evil.example"]),
+        ("127.0.0.1:0", ["--allowed-hosts=*"], ["evil.example"], []),
+        ("0.0.0.0:0", [], ["shop.example"], []),
+        ("0.0.0.0:0", ["--allowed-hosts=shop.example"], ["shop.example", "127.0.0.1"], ["evil.example"]),
+    ],
+)  # fmt: skip
+def test_the_names_under_which_it_answers(
+    start: Start, listen: str, options: list[str], answered: list[str], refused: list[str]
+) -> None:
+    exporter = start("--vms=nothing", *options, listen=listen)
+    for host in answered:
+        assert exporter.get(Host=host)[0].status == 200, host
+    for host in refused:
+        for path in ("/metrics", "/healthz", "/"):
+            response, body = exporter.get(path, Host=host)
+            assert (response.status, response.reason) == (421, "Misdirected Request"), host
+            assert b"--allowed-hosts" in body
+    with socket.create_connection(("127.0.0.1", exporter.port), timeout=30) as client:
+        client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        assert client.makefile("rb").readline().split()[1] == b"200"
+
+
 def test_passwords(start: Start, tmp_path: Path) -> None:
     config = tmp_path / "web.yml"
     config.write_text(f"# who may ask\nbasic_auth_users:\n  alice: '{SECRET}'\n")

@@ -43,6 +43,10 @@ of its workers are added up, but for gauges that say otherwise.
                    print what a configuration of jmx_exporter is as such rules
   --web-config=FILE
                    TLS and basic authentication, as Prometheus's files have them
+  --allowed-hosts=NAME,...
+                   names under which it answers besides addresses, localhost and
+                   this host's; * is any. On the loopback these alone, elsewhere
+                   all where none is given
 
 As root it keeps the right to read, and drops all others once it listens.
 SIGTERM and Ctrl-C end it.
@@ -56,7 +60,7 @@ app_requests_total{service="shop",user="www"} 4711
 
 _TAKES: dict[str, str | None] = {
     "--once": None, "--listen": "", "--textfile": "", "--interval": "", "--by": "", "--vms": "", "--limit": "",
-    "--service-from": "", "--web-config": "", "--otlp": " ", "--mapping": "", "--import-jmx": "",
+    "--service-from": "", "--web-config": "", "--allowed-hosts": "", "--otlp": " ", "--mapping": "", "--import-jmx": "",
 }  # fmt: skip
 
 
@@ -122,7 +126,8 @@ def _serve(host: Host, given: dict[str, str]) -> int:
 
     _allow_many_files()
     config = web_config.load(given["--web-config"]) if "--web-config" in given else None
-    server = Server(host, given.get("--listen", DEFAULT), config)
+    hosts = [name for name in given.get("--allowed-hosts", "").split(",") if name]
+    server = Server(host, given.get("--listen", DEFAULT), config, hosts)
     with Signals() as signals:
         try:
             rights.drop()

@@ -12,7 +12,7 @@ import time
 
 from vmscope import native, own_threads
 from vmscope.errors import OptionError, VMScopeError
-from vmscope.export.listening import split
+from vmscope.export.listening import MISDIRECTED, WRONG_HOST, Hosts, is_address, split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Inside:
 
     def __init__(self, host: str, port: int) -> None:
         self.address = host, port
+        self._hosts = Hosts(host)
         self.problem = ""  # why it does not listen, unless another process does
         self._host: Host | None = None
         self._listener: socket.socket | None = None
@@ -173,6 +174,8 @@ class Inside:
             name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])
         }
         path = path.partition("?")[0]
+        if not self._hosts.allow(headers.get("host", "")):
+            return _response(MISDIRECTED, WRONG_HOST, method)
         if method not in ("GET", "HEAD"):
             return _response("405 Method Not Allowed", b"there is GET and HEAD\n", method)
         if path == "/healthz":
@@ -219,7 +222,7 @@ def start(address: str | int) -> Inside:
     global _served, _hooked
     host, port = split(address if isinstance(address, str) else f":{address}")
     host = "127.0.0.1" if host == "localhost" else host
-    if not _is_numeric(host):
+    if not is_address(host):
         raise OptionError(f"cannot listen at {address!r}: {host} is not an IP address", hint="write HOST:PORT")
     if sys.platform != "linux":
         raise OptionError("-XX:Export and vmscope.export.start() need Linux", hint="run vmscope export")
@@ -262,15 +265,3 @@ def _inode(fd: int) -> int:
         return os.fstat(fd).st_ino
     except OSError:
         return -1
-
-
-def _is_numeric(host: str) -> bool:
-    import _socket
-
-    for family in (_socket.AF_INET, _socket.AF_INET6):
-        try:
-            _socket.inet_pton(family, host)
-            return True
-        except OSError:
-            continue
-    return False

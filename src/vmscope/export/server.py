@@ -14,11 +14,13 @@ from socketserver import TCPServer, ThreadingMixIn
 from vmscope.errors import VMScopeError
 from vmscope.export import text
 from vmscope.export.compression import accepted, compressed
-from vmscope.export.listening import split
+from vmscope.export.listening import MISDIRECTED, WRONG_HOST, Hosts, split
 from vmscope.export.web_config import WebConfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from vmscope.export.host import Host
 
 DEFAULT = "127.0.0.1:9464"
@@ -54,11 +56,14 @@ class Server(ThreadingMixIn, TCPServer):
     allow_reuse_address = sys.platform != "win32"
     request_queue_size = 64
 
-    def __init__(self, host: Host, listen: str = DEFAULT, config: WebConfig | None = None) -> None:
+    def __init__(
+        self, host: Host, listen: str = DEFAULT, config: WebConfig | None = None, hosts: Iterable[str] = ()
+    ) -> None:
         self.host = host
         self.config = config or WebConfig()
         self.address_family, where = address(listen)
         self._unix = where if isinstance(where, str) else ""
+        self.hosts = Hosts("" if isinstance(where, str) else where[0], hosts, guarded=self.config.guards)
         self._context = self.config.context()
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(MOST_THREADS)
@@ -208,7 +213,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         path = self.path.partition("?")[0]
-        if not self.server.config.allows(self.headers.get("Authorization", "")):
+        if not self.server.hosts.allow(self.headers.get("Host", "")):
+            self._send(int(MISDIRECTED.partition(" ")[0]), WRONG_HOST)
+        elif not self.server.config.allows(self.headers.get("Authorization", "")):
             self._send(401, b"Unauthorized\n", [("WWW-Authenticate", 'Basic realm="vmscope"')])
         elif path == "/metrics":
             form = text.negotiate(self.headers.get("Accept", ""))

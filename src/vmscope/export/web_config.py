@@ -47,6 +47,11 @@ class WebConfig:
         if self._users:
             _bcrypt("", self._nobody)  # where it cannot be had, now is the time to say so
 
+    @property
+    def guards(self) -> bool:
+        """Whether who asks must know a password, or the name that a certificate has."""
+        return bool(self._users or self._tls)
+
     def context(self) -> ssl.SSLContext | None:
         """For the server's connections; None: no TLS."""
         if not self._tls:
