@@ -17,6 +17,8 @@ from tests.wait import wait_for
 CONFIG = """\
 global:
   scrape_interval: 1s
+  evaluation_interval: 1s
+rule_files: [{rules}]
 scrape_configs:
   - job_name: vmscope
     static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
@@ -49,9 +51,9 @@ class Prometheus:
         return value
 
 
-def start_prometheus(stack: ExitStack, folder: Path, port: int, *options: str) -> Prometheus:
-    """It ends with the stack; its data and its log are in the folder."""
-    (folder / "prometheus.yml").write_text(CONFIG.format(port=port))
+def start_prometheus(stack: ExitStack, folder: Path, port: int, *options: str, rules: str = "") -> Prometheus:
+    """It ends with the stack; its data and its log are in the folder. `rules` is a file."""
+    (folder / "prometheus.yml").write_text(CONFIG.format(port=port, rules=rules))
     own = free_port()
     command = [
         "prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
