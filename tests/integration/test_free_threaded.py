@@ -80,6 +80,14 @@ def test_eight_threads_lose_nothing(package: str) -> None:
     check(found, THREADS, ROUNDS)
 
 
+SERVED = {"gil": False, "grown": True, "overflow": 0, "ok": True}
+
+
+def test_a_program_serves_while_threads_start_and_stop_that(package: str) -> None:
+    found = json.loads(run(interpreter(), package, "-m", "tests.serving_threads", "4", "100"))
+    assert found == {**SERVED, "count": 400}
+
+
 def test_the_tool_interface_has_its_version_s_sets_and_one_holder_at_a_time(package: str) -> None:
     found = json.loads(run(interpreter(), package, "-m", "tests.tool_threads"))
     assert (found["gil"], found["free_threaded"]) == (False, True)
@@ -103,5 +111,7 @@ def test_the_thread_sanitizer_finds_nothing(tmp_path_factory: pytest.TempPathFac
     suppressions.write_text(cpythons + "\nrace:invoke_gc_callback\n")
     options = f"suppressions={suppressions} log_path={tmp_path}/log exitcode=0"
     found = json.loads(run(python, package, "-m", "tests.threads", "4", "400", env={"TSAN_OPTIONS": options}))
+    served = run(python, package, "-m", "tests.serving_threads", "4", "50", env={"TSAN_OPTIONS": options})
     assert [path.read_text() for path in tmp_path.glob("log*")] == []
     check(found, 4, 400)
+    assert json.loads(served) == {**SERVED, "count": 200}

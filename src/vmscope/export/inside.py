@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from _thread import RLock
 
 from vmscope import native, own_threads
 from vmscope.errors import OptionError, VMScopeError
@@ -209,6 +210,8 @@ def _response(
 
 
 _served: Inside | None = None
+_stuck: list[Inside] = []  # whose call took too long: no thread of the program may close their descriptors
+_lock = RLock()  # two threads of the program may start and stop at once
 _hooked = False
 
 
@@ -226,22 +229,27 @@ def start(address: str | int) -> Inside:
         raise OptionError(f"cannot listen at {address!r}: {host} is not an IP address", hint="write HOST:PORT")
     if sys.platform != "linux":
         raise OptionError("-XX:Export and vmscope.export.start() need Linux", hint="run vmscope export")
-    stop()
-    _served = Inside(host, port)
-    if not _hooked:
-        own_threads.at_exit(stop, early=True)
-        own_threads.in_child(_after_fork)
-        _hooked = True
-    _begin()
-    return _served
+    with _lock:
+        stop()
+        served = _served = Inside(host, port)
+        if not _hooked:
+            own_threads.at_exit(stop, early=True)
+            own_threads.in_child(_after_fork)
+            _hooked = True
+        _begin()
+    return served
 
 
 def stop() -> None:
     """This process listens no longer; another one of the service may."""
     global _served
-    served, _served = _served, None
-    if native.stop_serving() and served is not None:
-        served.forget()
+    with _lock:
+        served, _served = _served, None
+        ended = native.stop_serving()
+        if served is not None and ended:
+            served.forget()
+        elif served is not None:
+            _stuck.append(served)
 
 
 def _begin() -> None:
@@ -255,6 +263,8 @@ def _begin() -> None:
 
 def _after_fork() -> None:
     """In a forked child: its parent has the port, or another process; it tries in its turn."""
+    global _lock
+    _lock = RLock()
     if _served is not None:
         _served.forget()
         _begin()

@@ -15,8 +15,28 @@
 
 static struct {
     Thread thread;
-    _Atomic(PyObject *) callback;
+    PyObject *callback; /* under the thread's mutex: without a GIL it may be replaced while it is about to be called */
 } serving;
+
+/* A new reference, or NULL. */
+static PyObject *
+current_callback(void)
+{
+    pthread_mutex_lock(&serving.thread.mutex);
+    PyObject *callback = Py_XNewRef(serving.callback);
+    pthread_mutex_unlock(&serving.thread.mutex);
+    return callback;
+}
+
+static void
+replace_callback(PyObject *callback)
+{
+    pthread_mutex_lock(&serving.thread.mutex);
+    PyObject *old = serving.callback;
+    serving.callback = Py_XNewRef(callback);
+    pthread_mutex_unlock(&serving.thread.mutex);
+    Py_XDECREF(old);
+}
 
 /* True where the thread has a table of its own now. */
 static int
@@ -53,9 +73,8 @@ call(int begins, struct pollfd *polls, nfds_t *count, int *milliseconds)
 {
     OwnCode own = vmscope_begin_own_code();
     int goes_on = 0;
-    PyObject *callback = atomic_load(&serving.callback);
+    PyObject *callback = current_callback();
     if (callback != NULL && !vmscope_thread_is_stopping(&serving.thread)) {
-        Py_INCREF(callback);
         PyObject *result = PyObject_CallOneArg(callback, begins ? Py_True : Py_False);
         PyObject *watched;
         goes_on = result != NULL && PyTuple_Check(result) &&
@@ -63,11 +82,11 @@ call(int begins, struct pollfd *polls, nfds_t *count, int *milliseconds)
                   read_watched(watched, polls, count);
         PyErr_Clear(); /* it reports its own failures; a host is never troubled */
         Py_XDECREF(result);
-        Py_DECREF(callback);
     } else {
         goes_on = callback != NULL; /* it may have been asked to stop meanwhile */
         *milliseconds = 0;
     }
+    Py_XDECREF(callback);
     vmscope_end_own_code(own);
     return goes_on;
 }
@@ -110,9 +129,9 @@ serve(PyObject *Py_UNUSED(module), PyObject *callback)
         PyErr_SetString(PyExc_RuntimeError, "only the main interpreter serves");
         return NULL;
     }
-    Py_XDECREF(atomic_exchange(&serving.callback, Py_NewRef(callback)));
+    replace_callback(callback);
     if (vmscope_thread_start(&serving.thread) < 0) {
-        Py_XDECREF(atomic_exchange(&serving.callback, NULL));
+        replace_callback(NULL);
         return NULL;
     }
     Py_RETURN_NONE;
@@ -123,7 +142,7 @@ stop_serving(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     int ended = 1;
     if (vmscope_in_main_interpreter()) {
-        Py_XDECREF(atomic_exchange(&serving.callback, NULL));
+        replace_callback(NULL);
         ended = vmscope_thread_stop(&serving.thread, STOP_TIMEOUT);
     }
     return PyBool_FromLong(ended);
