@@ -29,6 +29,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("diff", "what has changed between two flight recordings"),
     ("export", "metrics of all VMs for Prometheus and OpenTelemetry"),
     ("cmd", "have a VM execute a diagnostic command"),
+    ("stack", "show what the threads of any CPython process do"),
     ("attach", "prepare a live process, load an agent into it"),
     ("jps", "like the JDK's jps, for scripts"),
     ("jstat", "like the JDK's jstat, for scripts"),

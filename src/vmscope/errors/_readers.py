@@ -25,6 +25,10 @@ class ReadTimeout(VMScopeError, TimeoutError):
     """A region that is not read in time: its owner changes it without pause, or has made it so that no reader could."""
 
 
+class NotReadable(VMScopeError, ValueError):
+    """A process whose stacks cannot be read from outside: not a CPython, or one of a version that is not known."""
+
+
 class RegionSizeError(VMScopeError, ValueError):
     """A region file whose size cannot be a region's (zero, or not a multiple of a page)."""
 

@@ -366,6 +366,36 @@ class Monitors:
     ) -> Monitors: ...
     def held(self, state: int, /) -> list[MonitorLock]: ...
 
+# -- remote stacks
+
+@final
+class RemoteStacks:
+    """The stacks of another process's threads; only where it can be read, on Linux."""
+
+    # Stacks that were read; torn: read again; lost: torn each time; calls of the kernel's.
+    @property
+    def statistics(self) -> dict[str, int]: ...
+    # layout: what vmscope.interpreters.interpreter finds; ValueError for one that cannot be.
+    def __new__(cls, pid: int, layout: dict[str, int], /) -> RemoteStacks: ...
+    # All threads, the newest first: native id, ident, its interpreter's address, whether it has the GIL, frames
+    # (function, file, line), their addresses and their code's, whether there are more, whether it was lost, the
+    # kernel's letter for its state. ProcessLookupError where it has ended, BlockingIOError where its threads changed
+    # each time.
+    def take(
+        self,
+    ) -> list[tuple[int, int, int, bool, list[tuple[str, str, int]], list[tuple[int, int]], bool, bool, str]]: ...
+    # Samples for `duration` ns, once at a random moment of each `period` ns, until the descriptor `stop` can be read,
+    # without the GIL: the threads by number (native id, ident); stacks: (thread's number, has the GIL, runs, how
+    # often, frames); rounds, reads, torn, lost, late, torn_lists, and `end`: time, process, stop or torn.
+    def profile(
+        self, duration: int, period: int, stop: int, /
+    ) -> tuple[
+        list[tuple[int, int]],
+        list[tuple[int, bool, bool, int, tuple[tuple[str, str, int], ...]]],
+        dict[str, int | str],
+    ]: ...
+    def close(self) -> None: ...
+
 # -- allocations
 
 def trace_allocations(

@@ -5,7 +5,7 @@ static int
 native_exec(PyObject *module)
 {
     static int (*const parts[])(PyObject *) = {
-        vmscope_add_slots,
+        vmscope_add_slots, /* and what stands on it */
         vmscope_add_histogram,
         vmscope_add_cells,
         vmscope_add_thread,
@@ -34,6 +34,7 @@ native_exec(PyObject *module)
         vmscope_add_attach_signal,
         vmscope_add_listener,
         vmscope_add_os_threads,
+        vmscope_add_remote_stacks,
         vmscope_add_allocations,
         vmscope_add_dump,
         vmscope_add_deferring_lock,

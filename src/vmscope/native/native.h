@@ -37,6 +37,7 @@ int vmscope_add_deferring_lock(PyObject *module);
 int vmscope_add_locks(PyObject *module);
 int vmscope_add_stack_snapshot(PyObject *module);
 int vmscope_add_os_threads(PyObject *module);
+int vmscope_add_remote_stacks(PyObject *module);
 int vmscope_add_gc_objects(PyObject *module);
 int vmscope_add_class_histogram(PyObject *module);
 int vmscope_add_heap_walk(PyObject *module);

@@ -18,9 +18,26 @@
 #include "internal/pycore_runtime.h"
 #undef Py_BUILD_CORE
 
+#define THREADS_HEAD (offsetof(PyInterpreterState, threads) + offsetof(struct pythreads, head))
 #define AT_STATE(field) offsetof(PyThreadState, field)
+#define AT_CHUNK(field) offsetof(_PyStackChunk, field)
 #define AT_FRAME(field) offsetof(_PyInterpreterFrame, field)
 #define AT_CODE(field) offsetof(PyCodeObject, field)
+
+/* -- thread states: 3.11 lists one before it fills it in; up to 3.12 the frame stands in a structure of its own */
+
+#if PY_VERSION_HEX >= 0x030C0000
+#define STATE_INITIALIZED 0
+#else
+#define STATE_INITIALIZED AT_STATE(_initialized)
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+#define STATE_CFRAME 0
+#define CURRENT_FRAME AT_STATE(current_frame)
+#else
+#define STATE_CFRAME AT_STATE(cframe)
+#define CURRENT_FRAME offsetof(_PyCFrame, current_frame)
+#endif
 
 /* -- frames */
 
@@ -62,12 +79,45 @@
 
 /* -- code objects: all of them before their instructions */
 
+typedef PyCodeObject CodeHead;
+
 #define CODE_SIZE AT_CODE(co_code_adaptive)
+#define CODE_TYPE ((uintptr_t)&PyCode_Type)
+#define CODE_WORD(code, field) ((uintptr_t)(code)->co_##field)
+#define CODE_FIRST_LINE(code) ((code)->co_firstlineno)
+#define CODE_FIRST_TRACEABLE(code) ((code)->_co_firsttraceable)
 #if PY_VERSION_HEX >= 0x030C0000
 #define CODE_VERSION(code) ((code)->co_version) /* which no other has, until they have been used up */
 #else
 #define CODE_VERSION(code) 0
 #endif
+
+/* In 3.11 rebuilt code gets the very same addresses. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define CODE_NEEDS_HASHES 0
+#else
+#define CODE_NEEDS_HASHES 1
+#endif
+
+/* In the upper half of a word of references are flags; in a block that was freed a pointer stands there. */
+#if PY_VERSION_HEX >= 0x030E0000
+#define REFERENCES_HAVE_FLAGS 1
+#else
+#define REFERENCES_HAVE_FLAGS 0
+#endif
+
+/* -- strings */
+
+#define STRING_HASH offsetof(PyASCIIObject, hash)
+#define STRING_DATA(ascii) ((ascii) ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject))
+
+typedef PyASCIIObject StringHead;
+
+#define STRING_HEAD_SIZE sizeof(PyASCIIObject)
+#define STRING_LENGTH(head) ((head)->length)
+#define STRING_KIND(head) ((head)->state.kind)
+#define STRING_IS_COMPACT(head) ((head)->state.compact)
+#define STRING_IS_ASCII(head) ((head)->state.ascii)
 
 /* -- the GIL of an interpreter */
 

@@ -13,8 +13,13 @@
 #define MOST_TEXT (4 * (MOST_NAME + MOST_PATH) + 2) /* bytes of both */
 #define SPARE 128                                   /* codes and places that there is always room for */
 #define SPARE_TEXT (8 * MOST_TEXT)
+#ifdef VMSCOPE_REMOTE
+#define LARGEST (1 << 22) /* as below: each piece is a call of the kernel's, and no more than these are waited for */
+#define PIECE 4096
+#else
 #define LARGEST (1 << 26) /* code units, and bytes of a line table: no code is that long */
 #define PIECE 256         /* what is read at once */
+#endif
 #define UNKNOWN "?"
 
 /* -- room ----------------------------------------------------------------------------------------- */
@@ -162,19 +167,18 @@ put_character(char *to, uint32_t character)
 static size_t
 copy_string(Names *self, uintptr_t string, size_t most)
 {
-    PyCompactUnicodeObject head;
-    PyASCIIObject *facts = (PyASCIIObject *)&head;
+    StringHead head;
     uint32_t piece[PIECE];
     size_t begin = self->text_length;
     char *to = self->text + begin;
-    if (!vmscope_load_bytes(&head, string, sizeof head) || !facts->state.compact || facts->length < 0 ||
-        (facts->state.kind != 1 && facts->state.kind != 2 && facts->state.kind != 4)) {
+    if (!vmscope_load_bytes(&head, string, STRING_HEAD_SIZE) || !STRING_IS_COMPACT(&head) || STRING_LENGTH(&head) < 0 ||
+        (STRING_KIND(&head) != 1 && STRING_KIND(&head) != 2 && STRING_KIND(&head) != 4)) {
         memcpy(to, UNKNOWN, sizeof UNKNOWN);
         self->text_length += sizeof UNKNOWN;
         return begin;
     }
-    uintptr_t from = string + (facts->state.ascii ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject));
-    size_t left = (size_t)facts->length < most ? (size_t)facts->length : most, kind = facts->state.kind;
+    uintptr_t from = string + STRING_DATA(STRING_IS_ASCII(&head));
+    size_t length = (size_t)STRING_LENGTH(&head), left = length < most ? length : most, kind = STRING_KIND(&head);
     while (left > 0) {
         size_t count = left < PIECE ? left : PIECE;
         if (!vmscope_load_bytes(piece, from, count * kind)) {
@@ -195,6 +199,15 @@ copy_string(Names *self, uintptr_t string, size_t most)
 }
 
 /* -- lines ---------------------------------------------------------------------------------------- */
+
+/* What an object of variable size begins with. */
+typedef struct {
+    int64_t references;
+    uintptr_t type;
+    int64_t size;
+} SizedHead;
+
+#define BYTES_DATA (sizeof(SizedHead) + sizeof(int64_t)) /* behind the hash */
 
 /* A code object's line table, read byte by byte: an entry begins with a byte of which the highest bit is set. */
 typedef struct {
@@ -248,15 +261,14 @@ enum { SHORT_FORMS = 10, ONE_LINE_FORMS = 13, LONG_FORM = 15 };
 static int
 find_line(const CodePrint *print, int offset)
 {
-    PyVarObject head;
-    Table table = {.next = print->lines + offsetof(PyBytesObject, ob_sval)};
+    SizedHead head;
+    Table table = {.next = print->lines + BYTES_DATA};
     int line = print->first_line, byte;
     int64_t end = 0;
-    if (offset < 0 || !vmscope_load_bytes(&head, print->lines, sizeof head) || head.ob_size < 0 ||
-        head.ob_size > LARGEST) {
+    if (offset < 0 || !vmscope_load_bytes(&head, print->lines, sizeof head) || head.size < 0 || head.size > LARGEST) {
         return print->first_line;
     }
-    table.left = (size_t)head.ob_size;
+    table.left = (size_t)head.size;
     while ((byte = next_byte(&table)) >= 0) {
         int form = byte >> 3 & 15;
         if (form >= SHORT_FORMS && form < ONE_LINE_FORMS) {
@@ -278,43 +290,44 @@ find_line(const CodePrint *print, int offset)
 /* -- code objects --------------------------------------------------------------------------------- */
 
 static int
-is_code(const PyCodeObject *code)
+is_code(const SizedHead *head, const CodeHead *code)
 {
-    Py_ssize_t references = ((const PyObject *)code)->ob_refcnt, size = ((const PyVarObject *)code)->ob_size;
-#if PY_VERSION_HEX >= 0x030E0000
-    if (references >> 32 & 0xFFFF) { /* flags; in a block that was freed a pointer stands here */
-        return 0;
+    int64_t references = head->references;
+    if (REFERENCES_HAVE_FLAGS) {
+        if (references >> 32 & 0xFFFF) {
+            return 0;
+        }
+        references &= 0xFFFFFFFF;
     }
-    references &= 0xFFFFFFFF;
-#endif
-    return ((const PyObject *)code)->ob_type == &PyCode_Type && references > 0 && references < (Py_ssize_t)1 << 33 &&
-           size > 0 && size < LARGEST && code->co_firstlineno >= 0 && code->_co_firsttraceable >= 0;
+    return head->type == CODE_TYPE && references > 0 && references < (int64_t)1 << 33 && head->size > 0 &&
+           head->size < LARGEST && CODE_FIRST_LINE(code) >= 0 && CODE_FIRST_TRACEABLE(code) >= 0;
 }
 
 static int
 read_code(uintptr_t address, CodePrint *print, int *first_traceable)
 {
-    PyCodeObject code;
-    if (!vmscope_load_bytes(&code, address, CODE_SIZE) || !is_code(&code)) {
+    CodeHead code;
+    SizedHead head;
+    if (!vmscope_load_bytes(&code, address, CODE_SIZE)) {
+        return 0;
+    }
+    memcpy(&head, &code, sizeof head);
+    if (!is_code(&head, &code)) {
         return 0;
     }
     memset(print, 0, sizeof *print);
     print->address = address;
-    print->qualname = (uintptr_t)code.co_qualname;
-    print->filename = (uintptr_t)code.co_filename;
-    print->lines = (uintptr_t)code.co_linetable;
-    print->constants = (uintptr_t)code.co_consts;
-    print->names = (uintptr_t)code.co_names;
-    print->size = ((const PyVarObject *)&code)->ob_size;
+    print->qualname = CODE_WORD(&code, qualname);
+    print->filename = CODE_WORD(&code, filename);
+    print->lines = CODE_WORD(&code, linetable);
+    print->constants = CODE_WORD(&code, consts);
+    print->names = CODE_WORD(&code, names);
+    print->size = head.size;
     print->version = CODE_VERSION(&code);
-    print->first_line = code.co_firstlineno;
-    *first_traceable = code._co_firsttraceable;
-#if PY_VERSION_HEX < 0x030C0000
-    return vmscope_load(print->qualname + offsetof(PyASCIIObject, hash), (uintptr_t *)&print->qualname_hash) &&
-           vmscope_load(print->filename + offsetof(PyASCIIObject, hash), (uintptr_t *)&print->filename_hash);
-#else
-    return 1;
-#endif
+    print->first_line = CODE_FIRST_LINE(&code);
+    *first_traceable = CODE_FIRST_TRACEABLE(&code);
+    return !CODE_NEEDS_HASHES || (vmscope_load(print->qualname + STRING_HASH, &print->qualname_hash) &&
+                                  vmscope_load(print->filename + STRING_HASH, &print->filename_hash));
 }
 
 static NameOutcome
@@ -338,6 +351,9 @@ find_code(Names *self, uintptr_t address, uint32_t *found, int *fresh)
     name->first_traceable = first_traceable;
     name->qualname = copy_string(self, print.qualname, MOST_NAME);
     name->filename = copy_string(self, print.filename, MOST_PATH);
+    if (vmscope_has_failed()) {
+        return TORN;
+    }
     *found = (uint32_t)self->code_count++;
     *slot = *found + 1;
     *fresh = 1;
@@ -367,10 +383,44 @@ vmscope_name_frame(Names *self, const Frame *frame, uint32_t *place, int *fresh)
             return NO_ROOM;
         }
         self->places[self->place_count] = (Place){code, (int)offset, find_line(&name->print, (int)offset)};
+        if (vmscope_has_failed()) {
+            return TORN;
+        }
         *slot = (uint32_t)++self->place_count;
         *fresh = 1;
     }
     *place = *slot - 1;
+    return NAMED;
+}
+
+NameOutcome
+vmscope_name_stack(Names *self, const Stack *stack, size_t limit, SnapshotFrame *rows, size_t *count, int *cut)
+{
+    *count = 0;
+    *cut = stack->cut;
+    for (size_t i = 0; i < stack->count; i++) {
+        const Frame *frame = &stack->frames[i];
+        uint32_t place;
+        int fresh;
+        if (IS_ENTRY(frame->owner)) {
+            continue;
+        }
+        if (*count == limit) {
+            *cut = 1;
+            break;
+        }
+        NameOutcome outcome = vmscope_name_frame(self, frame, &place, &fresh);
+        if (outcome == NO_ROOM) {
+            return NO_ROOM;
+        }
+        if (outcome == INCOMPLETE && (CALLERS_MAY_BE_INCOMPLETE || *count == 0)) {
+            continue;
+        }
+        if (outcome != NAMED || (fresh && !vmscope_is_there(stack, frame))) {
+            return TORN;
+        }
+        rows[(*count)++] = (SnapshotFrame){frame->address, frame->code, self->places[place].offset, place};
+    }
     return NAMED;
 }
 

@@ -14,7 +14,7 @@
 /* What distinguishes a code object from another at the same address. */
 typedef struct {
     uintptr_t address, qualname, filename, lines, constants, names;
-    Py_hash_t qualname_hash, filename_hash; /* of CPython 3.11, where rebuilt code gets the very same addresses */
+    uintptr_t qualname_hash, filename_hash; /* of CPython 3.11, where rebuilt code gets the very same addresses */
     int64_t size;
     uint32_t version;
     int32_t first_line;
@@ -40,6 +40,13 @@ typedef struct {
     size_t code_count, code_size, place_count, place_size, text_length, text_size, code_mask, place_mask;
 } Names;
 
+/* A frame that has names. */
+typedef struct {
+    uintptr_t frame, code; /* addresses, which say whether a frame is still the same */
+    int offset;            /* of the instruction, in bytes */
+    uint32_t place;        /* where it has names */
+} SnapshotFrame;
+
 typedef enum {
     NAMED,
     TORN,       /* it is not a code object, or has changed meanwhile */
@@ -52,6 +59,11 @@ int vmscope_reserve_names(Names *self);
 
 /* The place of a frame, and whether anything of it was read just now. */
 NameOutcome vmscope_name_frame(Names *self, const Frame *frame, uint32_t *place, int *fresh);
+
+/* Those of a stack that was read just now, without the frames of C; `limit` of them at most, and whether there are more.
+ * There is room for so many. */
+NameOutcome
+vmscope_name_stack(Names *self, const Stack *stack, size_t limit, SnapshotFrame *rows, size_t *count, int *cut);
 
 void vmscope_free_names(Names *self);
 

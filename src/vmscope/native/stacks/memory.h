@@ -1,8 +1,8 @@
 /* Memory that others change, and give back, while it is read: the one place where the reader of stacks loads anything.
  *
- * It is this process's, read by plain loads under a guard (guard.h): where there is no memory, the load does not return.
- * Another process's would be read here too, by process_vm_readv: so every load may also fail, which its caller looks at,
- * and nothing else follows an address that was read. */
+ * This process's is read by plain loads under a guard (guard.h): where there is no memory, the load does not return.
+ * Another process's is copied first (remote_memory.h), so every load may also fail, which its caller looks at. Nothing
+ * else follows an address that was read. */
 #ifndef VMSCOPE_MEMORY_H
 #define VMSCOPE_MEMORY_H
 
@@ -10,6 +10,16 @@
 #include <stdint.h>
 
 #define VMSCOPE_WORD sizeof(uintptr_t)
+
+static inline int
+vmscope_can_load(uintptr_t from)
+{
+    return from >= 4096 && from % VMSCOPE_WORD == 0;
+}
+
+#ifdef VMSCOPE_REMOTE
+#include "stacks/remote_memory.h"
+#else
 
 /* Freed memory is as good as any here. */
 #ifdef __SANITIZE_ADDRESS__
@@ -25,10 +35,24 @@ vmscope_word(uintptr_t from)
     return __atomic_load_n((const uintptr_t *)from, __ATOMIC_ACQUIRE);
 }
 
-static inline int
-vmscope_can_load(uintptr_t from)
+VMSCOPE_ANY_MEMORY unsigned char
+vmscope_byte(uintptr_t from)
 {
-    return from >= 4096 && from % VMSCOPE_WORD == 0;
+    return __atomic_load_n((const unsigned char *)from, __ATOMIC_ACQUIRE);
+}
+
+/* Another process's memory is copied twice, and then read: what is read a second time is of the second copy. */
+static inline void
+vmscope_read_again(int again)
+{
+    (void)again;
+}
+
+/* Whether a load has met what is not there; here it does not return. */
+static inline int
+vmscope_has_failed(void)
+{
+    return 0;
 }
 
 /* One word; 0 where that cannot be. */
@@ -60,4 +84,5 @@ vmscope_load_bytes(void *to, uintptr_t from, size_t size)
     return 1;
 }
 
+#endif
 #endif

@@ -60,39 +60,6 @@ vmscope_free_snapshot(Snapshot *self)
 
 /* -- one thread ----------------------------------------------------------------------------------- */
 
-/* The frames that were read, as rows behind those that there are. */
-static Outcome
-name_frames(Snapshot *self, SnapshotThread *thread)
-{
-    Stack *stack = &self->stack;
-    for (size_t i = 0; i < stack->count; i++) {
-        Frame *frame = &stack->frames[i];
-        uint32_t place;
-        int fresh;
-        if (IS_ENTRY(frame->owner)) {
-            continue;
-        }
-        if (thread->count == self->limit) {
-            thread->cut = 1;
-            break;
-        }
-        NameOutcome outcome = vmscope_name_frame(&self->names, frame, &place, &fresh);
-        if (outcome == NO_ROOM) {
-            return ROOM;
-        }
-        if (outcome == INCOMPLETE && (CALLERS_MAY_BE_INCOMPLETE || thread->count == 0)) {
-            continue;
-        }
-        if (outcome != NAMED || (fresh && !vmscope_is_there(stack, frame))) {
-            return AGAIN;
-        }
-        int offset = self->names.places[place].offset;
-        self->frames[thread->begin + thread->count++] = (SnapshotFrame){frame->address, frame->code, offset, place};
-    }
-    thread->cut |= stack->cut;
-    return READ;
-}
-
 static Outcome
 read_thread(Snapshot *self, uintptr_t state, SnapshotThread *thread)
 {
@@ -105,8 +72,12 @@ read_thread(Snapshot *self, uintptr_t state, SnapshotThread *thread)
     if (!vmscope_read_stack(&self->stack, state)) {
         return AGAIN;
     }
-    Outcome outcome = name_frames(self, thread);
-    return outcome == READ && !vmscope_is_listed(self->interpreter, state) ? AGAIN : outcome;
+    NameOutcome outcome = vmscope_name_stack(&self->names, &self->stack, self->limit, self->frames + thread->begin,
+                                             &thread->count, &thread->cut);
+    if (outcome != NAMED) {
+        return outcome == NO_ROOM ? ROOM : AGAIN;
+    }
+    return vmscope_is_listed(self->interpreter, state) ? READ : AGAIN;
 }
 
 /* The same under the guard. */

@@ -9,12 +9,6 @@
 #ifdef HAS_STACKS
 
 typedef struct {
-    uintptr_t frame, code; /* addresses, which say whether a frame is still the same */
-    int offset;            /* of the instruction, in bytes */
-    uint32_t place;        /* where it has names */
-} SnapshotFrame;
-
-typedef struct {
     State state;
     size_t begin, count; /* its frames, the innermost first */
     int cut;             /* there are more */

@@ -16,13 +16,16 @@
 
 #include <time.h>
 
-#define CHECKED 4       /* levels below the anchor that are read again one by one */
-#define SHORT 3000      /* ns: what takes longer may have been interrupted */
-#define MOST_CHUNKS 256 /* of a thread's stack of frames */
+#ifdef VMSCOPE_REMOTE
+#define CHECKED SIZE_MAX /* there are copies of all of them */
+#define SHORT INT64_MAX  /* remote_memory.h looks at how long they took */
+#define MOST_STATES (1 << 14)
+#else
+#define CHECKED 4  /* levels below the anchor that are read again one by one */
+#define SHORT 3000 /* ns: what takes longer may have been interrupted */
 #define MOST_STATES (1 << 20)
-
-#define AT_CHUNK(field) offsetof(_PyStackChunk, field)
-#define THREADS_HEAD (offsetof(PyInterpreterState, threads) + offsetof(struct pythreads, head))
+#endif
+#define MOST_CHUNKS 256 /* of a thread's stack of frames */
 
 static int64_t
 now(void)
@@ -34,12 +37,6 @@ now(void)
 
 /* -- frames --------------------------------------------------------------------------------------- */
 
-VMSCOPE_ANY_MEMORY unsigned char
-owner_at(uintptr_t frame)
-{
-    return __atomic_load_n((const unsigned char *)(frame + AT_FRAME(owner)), __ATOMIC_ACQUIRE);
-}
-
 int
 vmscope_read_frame(Frame *out, uintptr_t address)
 {
@@ -50,8 +47,8 @@ vmscope_read_frame(Frame *out, uintptr_t address)
     out->code = vmscope_word(address + FRAME_CODE) & ~TAG_BITS;
     out->previous = vmscope_word(address + AT_FRAME(previous));
     out->instruction = vmscope_word(address + FRAME_INSTRUCTION);
-    out->owner = owner_at(address);
-    return out->owner <= MOST_OWNER;
+    out->owner = vmscope_byte(address + AT_FRAME(owner));
+    return out->owner <= MOST_OWNER && !vmscope_has_failed();
 }
 
 static int
@@ -66,13 +63,9 @@ is_unchanged(const Frame *frame, int at_same_instruction)
 int
 vmscope_find_innermost(uintptr_t state, uintptr_t *frame)
 {
-#if PY_VERSION_HEX >= 0x030D0000
-    return vmscope_load(state + AT_STATE(current_frame), frame);
-#else
-    uintptr_t in_c;
-    return vmscope_load(state + AT_STATE(cframe), &in_c) &&
-           vmscope_load(in_c + offsetof(_PyCFrame, current_frame), frame);
-#endif
+    uintptr_t place = state;
+    return (STATE_CFRAME == 0 || vmscope_load(state + STATE_CFRAME, &place)) &&
+           vmscope_load(place + CURRENT_FRAME, frame);
 }
 
 /* Whether a frame's place is in use: to be asked before the frame is read again. */
@@ -127,6 +120,7 @@ read_anchor(Stack *self)
     }
     if (first.previous == 0) { /* it has no caller */
         self->frames[self->count++] = first;
+        vmscope_read_again(1);
         return vmscope_find_innermost(self->state, &innermost) && innermost == first.address;
     }
     if (!vmscope_read_frame(&caller, first.previous)) {
@@ -139,8 +133,11 @@ read_anchor(Stack *self)
         }
     }
     /* As close to each other as can be: a short loop calls the same function again after about 100 ns. */
-    if (!vmscope_load(caller.address + FRAME_INSTRUCTION, &caller.instruction) ||
-        !vmscope_find_innermost(self->state, &innermost) || !vmscope_read_frame(&top, innermost) ||
+    if (!vmscope_load(caller.address + FRAME_INSTRUCTION, &caller.instruction)) {
+        return 0;
+    }
+    vmscope_read_again(1);
+    if (!vmscope_find_innermost(self->state, &innermost) || !vmscope_read_frame(&top, innermost) ||
         !vmscope_load(caller.address + FRAME_INSTRUCTION, &instruction) || !is_live(self->state, &caller) ||
         !is_unchanged(&caller, 0) || (entry.address != 0 && !is_unchanged(&entry, 0))) {
         return 0;
@@ -180,9 +177,11 @@ read_callers(Stack *self, int64_t since)
             self->cut = 1;
             break;
         }
+        vmscope_read_again(0);
         if (!vmscope_read_frame(frame + 1, frame->previous)) {
             return 0;
         }
+        vmscope_read_again(1);
         if (checked < CHECKED) {
             if ((live != NULL && !is_live(self->state, live)) || !is_unchanged(frame, self->count > first)) {
                 return 0;
@@ -207,6 +206,7 @@ vmscope_read_stack(Stack *self, uintptr_t state)
     int64_t since = now();
     self->state = state;
     self->cut = 0;
+    vmscope_read_again(0);
     return read_anchor(self) && (self->count == 0 || read_callers(self, since));
 }
 
@@ -253,12 +253,11 @@ int
 vmscope_read_state(uintptr_t interpreter, uintptr_t address, State *out)
 {
     uintptr_t of, id, ident, native_id;
-#if PY_VERSION_HEX < 0x030C0000 /* it lists one before it fills it in */
     int filled;
-    if (!vmscope_load_bytes(&filled, address + AT_STATE(_initialized), sizeof filled) || !filled) {
+    if (STATE_INITIALIZED != 0 &&
+        (!vmscope_load_bytes(&filled, address + STATE_INITIALIZED, sizeof filled) || !filled)) {
         return 0;
     }
-#endif
     if (!vmscope_load(address + AT_STATE(interp), &of) || of != interpreter ||
         !vmscope_load(address + AT_STATE(id), &id) || !vmscope_load(address + AT_STATE(thread_id), &ident) ||
         !vmscope_load(address + AT_STATE(native_thread_id), &native_id)) {
@@ -277,6 +276,7 @@ vmscope_is_listed(uintptr_t interpreter, uintptr_t address)
            next == address;
 }
 
+#ifndef VMSCOPE_REMOTE
 /* -- the GIL -------------------------------------------------------------------------------------- */
 
 /* Where it stands; 0: nowhere. */
@@ -307,5 +307,6 @@ vmscope_is_in_gil(uintptr_t address)
 {
     return address - gil_address() < sizeof(GilState);
 }
+#endif
 
 #endif

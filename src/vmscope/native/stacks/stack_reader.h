@@ -5,7 +5,11 @@
 #ifndef VMSCOPE_STACKS_H
 #define VMSCOPE_STACKS_H
 
+#ifdef VMSCOPE_REMOTE
+#include "stacks/remote_layout.h"
+#else
 #include "region/layout.h"
+#endif
 
 #ifdef HAS_STACKS
 
@@ -49,6 +53,8 @@ int vmscope_read_stack(Stack *self, uintptr_t state);
 /* Whether a frame that was read is still there, and has been all the time. */
 int vmscope_is_there(const Stack *self, const Frame *frame);
 
+#ifndef VMSCOPE_REMOTE
+
 /* The main interpreter's GIL: the address of the state of the thread that has it, 0: none; and how often it has gone
  * from one thread to another. No guard is needed, as this memory is never given back. */
 typedef struct {
@@ -61,5 +67,6 @@ GilSeen vmscope_see_gil(void);
 /* Whether a word that a thread waits for is the main interpreter's GIL's. */
 int vmscope_is_in_gil(uintptr_t address);
 
+#endif
 #endif
 #endif
