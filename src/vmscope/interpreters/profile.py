@@ -62,9 +62,7 @@ def profile_unprepared(
     stacks = in_time(pid, lambda: Stacks(pid))
     try:
         names = in_time(pid, lambda: _names(stacks))
-        if started is not None:
-            started()
-        threads, rows, statistics = _run(stacks, round(duration * _SECOND), round(period * _SECOND))
+        threads, rows, statistics = _run(stacks, round(duration * _SECOND), round(period * _SECOND), started)
         if statistics["end"] != "process":
             names |= in_time(pid, lambda: _names(stacks))
     finally:
@@ -99,7 +97,9 @@ def _merged(rows: _Rows) -> list[Sampled]:
 _Rows = list[tuple[int, bool, bool, int, tuple[tuple[str, str, int], ...]]]
 
 
-def _run(stacks: Stacks, duration: int, period: int) -> tuple[list[tuple[int, int]], _Rows, dict[str, int | str]]:
+def _run(
+    stacks: Stacks, duration: int, period: int, started: Callable[[], object] | None
+) -> tuple[list[tuple[int, int]], _Rows, dict[str, int | str]]:
     """On a thread of its own, so that Ctrl-C is heard whatever the kernel waits for."""
     done = allocate_lock()
     done.acquire()
@@ -117,6 +117,8 @@ def _run(stacks: Stacks, duration: int, period: int) -> tuple[list[tuple[int, in
     start_new_thread(run, ())
     patience = duration / _SECOND + PATIENCE
     try:
+        if started is not None:
+            started()
         ended = done.acquire(timeout=patience)
     except KeyboardInterrupt:
         os.write(stopper, b"x")

@@ -85,6 +85,8 @@ class Stacks:
     def take(self, *, local_variables: bool = False) -> list[Thread]:
         """The main thread first, then the others, the oldest first. Raises NoSuchProcess, NotReadable."""
         rows = said(self.pid, self.reader.take)
+        if not rows:
+            raise NotReadable(f"process {self.pid} has no threads of Python's", pid=self.pid, hint="it may be ending")
         names = self.names({row[2] for row in rows})
         threads = []
         for native_id, ident, interpreter, gil, frames, places, cut, lost, state in reversed(rows):
