@@ -126,11 +126,13 @@ def test_the_command(tmp_path: Path) -> None:
         version = ".".join(map(str, sys.version_info[:3]))
         assert lines[0].startswith(f"{child.pid}: CPython {version}, 6 threads: {sys.executable} ")
         assert lines[2] == f'"MainThread" {child.pid}: idle'
-        assert lines[3].startswith("    main (") and lines[3].endswith(f"sho\\x1b[2Jp.py:{line})")
+        assert lines[3].startswith("    main (")
+        assert lines[3].endswith(f"sho\\x1b[2Jp.py:{line})")
         assert any(line.startswith('"wörker\\x1b[2J" ') for line in lines)
         assert "\x1b" not in run.stdout
         with_locals = vmscope("stack", "--locals", str(child.pid)).stdout
-        assert "        text = 'é\\n'\n" in with_locals and "number" not in run.stdout
+        assert "        text = 'é\\n'\n" in with_locals
+        assert "number" not in run.stdout
         found = json.loads(vmscope("stack", "--json", str(child.pid)).stdout)
         assert (found["pid"], found["version"]) == (child.pid, version)
         assert found["threads"][1]["name"] == "wörker\x1b[2J"
