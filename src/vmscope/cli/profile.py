@@ -13,9 +13,13 @@ from vmscope.flight.convert import modes, output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
 
     from vmscope.attach.recording import RemoteRecording
+
+    Each = TypeVar("Each")
+    Made = TypeVar("Made")
 
 HELP = f"""\
 usage: vmscope profile [OPTION ...] PID|NAME
@@ -130,47 +134,51 @@ def _service(name: str) -> list[int]:
 
 
 def _record(pids: Sequence[int], mode: str, seconds: float, folder: str) -> list[str]:
-    """The recordings of these VMs, all of the same time. Raises what the last one raises, where there is none."""
+    """The recordings of these VMs, of the same time. Raises an error of one of them, where there is none."""
     from vmscope.attach.recording import RemoteRecording
 
     running: list[RemoteRecording] = []
-    failure: VMScopeError | None = None
+
+    def start(pid: int) -> None:
+        recording = RemoteRecording(pid)
+        running.append(recording)  # at once: what has begun is stopped, whatever its answer is
+        recording.start(*_SETTINGS[mode])
+        started.append(recording)
+
+    def dump(recording: RemoteRecording) -> str:
+        path = os.path.join(folder, f"{recording.pid}.jfr")
+        recording.dump(path)
+        return path
+
+    started: list[RemoteRecording] = []
     with Signals() as signals:
         try:
-            for pid in pids:
-                try:
-                    running.append(RemoteRecording(pid))
-                    running[-1].start(*_SETTINGS[mode])
-                except VMScopeError as error:
-                    failure = _failed(error, failure)
-                    if running and running[-1].pid == pid:
-                        running.pop().close()
-            if running:
-                _wait(signals, seconds, running)
-            made = []
-            for each in running:
-                path = os.path.join(folder, f"{each.pid}.jfr")
-                try:
-                    each.dump(path)
-                    made.append(path)
-                except VMScopeError as error:
-                    failure = _failed(error, failure)
+            _, failures = _at_once(start, pids)
+            if started:
+                _wait(signals, seconds, started)
+            made, more = _at_once(dump, started)
         finally:
-            for each in running:
-                each.close()
+            _at_once(RemoteRecording.close, running)
+    failures += more
+    for error in failures if made else failures[:-1]:
+        terminal.complain(error)
     if not made:
-        assert failure is not None
-        raise failure
-    if failure is not None:
-        terminal.complain(failure)
+        raise failures[-1]
     return made
 
 
-def _failed(error: VMScopeError, before: VMScopeError | None) -> VMScopeError:
-    """Of several, all but the last are shown at once."""
-    if before is not None:
-        terminal.complain(before)
-    return error
+def _at_once(do: Callable[[Each], Made], what: Sequence[Each]) -> tuple[list[Made], list[VMScopeError]]:
+    """Has several VMs asked at once, as each may take its time; what came of it, and what went wrong."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    made, failures = [], []
+    with ThreadPoolExecutor(max(1, len(what))) as pool:
+        for future in [pool.submit(do, each) for each in what]:
+            try:
+                made.append(future.result())
+            except VMScopeError as error:
+                failures.append(error)
+    return made, failures
 
 
 def _wait(signals: Signals, seconds: float, running: Sequence[RemoteRecording]) -> None:
