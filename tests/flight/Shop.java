@@ -40,7 +40,7 @@ public class Shop {
                 pack();
                 refuse(order);
                 try {
-                    if (order % 50 == 0) {
+                    if (order % 10 == 0) {
                         count();
                     }
                 } catch (InterruptedException error) {

@@ -138,7 +138,6 @@ for _ in range({workers}):
 threading.Thread(target=Orders().run, name="worker-1", daemon=True).start()
 print("ready", flush=True)
 sys.stdin.read()
-os.killpg(0, 9)
 """
 
 
@@ -152,6 +151,7 @@ def service(tmp_path: Path) -> Iterator[Callable[[int], Child]]:
             path.write_text(SERVICE.replace("{workers}", str(workers)))
             child = Child([sys.executable, "-m", "vmscope", "run", str(path)])
             stack.enter_context(child)
+            stack.callback(os.killpg, child.pid, signal.SIGKILL)  # with its workers
             child.read_until(b"ready\n")
             return child
 
