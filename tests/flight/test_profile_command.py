@@ -123,6 +123,7 @@ recorder = pytest.mark.skipif(
     find_spec("vmscope.commands.jfr_start") is None, reason="this vmscope has no recorder of its own"
 )
 
+SERVICE_NAME = f"shop{os.getpid()}"
 SERVICE = """
 import os, sys, threading
 os.setpgid(0, 0)
@@ -143,11 +144,11 @@ sys.stdin.read()
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Callable[[int], Child]]:
-    """A Python program under `vmscope run`, with so many forked workers."""
+    """A Python program under `vmscope run`, with a number of forked workers."""
     with ExitStack() as stack:
 
         def start(workers: int) -> Child:
-            path = tmp_path / "shopservice.py"
+            path = tmp_path / f"{SERVICE_NAME}.py"
             path.write_text(SERVICE.replace("{workers}", str(workers)))
             child = Child([sys.executable, "-m", "vmscope", "run", str(path)])
             stack.enter_context(child)
@@ -163,7 +164,7 @@ def test_a_python_program_is_recorded_as_a_jvm_is(service: Callable[[int], Child
     child = service(0)
     run = vmscope("--duration=2s", "--thread=worker-1", str(child.pid), cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
-    assert "shopservice.price" in run.stdout
+    assert f"{SERVICE_NAME}.price" in run.stdout
     command = [sys.executable, "-m", "vmscope", "cmd", str(child.pid), "JFR.check"]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
     assert "name=vmscope" not in shown
@@ -177,10 +178,10 @@ def test_all_processes_of_a_service_are_added_up(service: Callable[[int], Child]
 
     def shown() -> int:
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout.count(
-            "shopservice"
+            SERVICE_NAME
         )
 
     wait_for(lambda: shown() == 3, "the workers are not there")
-    run = vmscope("--duration=2s", "--service=shopservice", "-o", "a.jfr", cwd=tmp_path)
+    run = vmscope("--duration=2s", f"--service={SERVICE_NAME}", "-o", "a.jfr", cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     assert len(list(recording.chunks(str(tmp_path / "a.jfr")))) >= 3

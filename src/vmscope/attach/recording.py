@@ -49,7 +49,7 @@ class RemoteRecording:
             raise self._failure(reply)
 
     def dump(self, path: str) -> None:
-        """Writes what there is to a file of ours. Raises OperationFailed, AttachError, OSError."""
+        """Writes what there is to a file. Raises OperationFailed, AttachError, OSError."""
         with _Folder(self._client.target) as folder:
             reply = self._ask(f"JFR.dump name={self.name} filename={folder.path}/{_FILE}")
             if _DUMPED not in reply:

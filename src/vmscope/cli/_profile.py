@@ -84,7 +84,7 @@ def title_of(recordings: Sequence[str]) -> str:
 
 
 def save(profile: Profile, path: str, title: str) -> None:
-    """Writes a file that is no recording, and says so."""
+    """Writes a file in another format than a recording's, and says so."""
     about = output.summary(profile)
     output.write(profile, path, title, about)
     written(path, about)

@@ -44,7 +44,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def varints(data: bytes, at: int, count: int) -> tuple[list[int], int]:
-    """So many of them: most of a recording, and so as fast as Python can."""
+    """Several of them: most of a recording, and so as fast as Python can."""
     values: list[int] = []
     append = values.append
     for _ in range(count):
