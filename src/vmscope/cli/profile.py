@@ -89,7 +89,7 @@ def main(args: list[str]) -> int:
             status, recordings = _run(program, mode, folder)
         else:
             pids = _service(given["--service"]) if "--service" in given else _pids(words[0])
-            recordings = _record(pids, mode, seconds, folder)
+            recordings, (window.begin, window.end) = _record(pids, mode, seconds, folder)
         _give(recordings, mode, window, path, program[0] if program else (words or [given.get("--service", "")])[0])
     return status
 
@@ -133,8 +133,13 @@ def _service(name: str) -> list[int]:
     return pids
 
 
-def _record(pids: Sequence[int], mode: str, seconds: float, folder: str) -> list[str]:
-    """The recordings of these VMs, of the same time. Raises an error of one of them, where there is none."""
+def _record(pids: Sequence[int], mode: str, seconds: float, folder: str) -> tuple[list[str], tuple[int, int]]:
+    """The recordings of these VMs, and the time that is meant, in nanoseconds since 1970.
+
+    A VM that is slow to answer records for longer. Raises an error of one of them where there is no recording.
+    """
+    from time import time_ns
+
     from vmscope.attach.recording import RemoteRecording
 
     running: list[RemoteRecording] = []
@@ -154,8 +159,10 @@ def _record(pids: Sequence[int], mode: str, seconds: float, folder: str) -> list
     with Signals() as signals:
         try:
             _, failures = _at_once(start, pids)
+            begin = time_ns()
             if started:
                 _wait(signals, seconds, started)
+            end = time_ns()
             made, more = _at_once(dump, started)
         finally:
             _at_once(RemoteRecording.close, running)
@@ -164,7 +171,7 @@ def _record(pids: Sequence[int], mode: str, seconds: float, folder: str) -> list
         terminal.complain(error)
     if not made:
         raise failures[-1]
-    return made
+    return made, (begin, end)
 
 
 def _at_once(do: Callable[[Each], Made], what: Sequence[Each]) -> tuple[list[Made], list[VMScopeError]]:
