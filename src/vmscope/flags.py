@@ -81,11 +81,26 @@ FLAGS: tuple[tuple[str, Value, int, int, str], ...] = (
         0,
         "Serve the metrics of this process's service for Prometheus, at :PORT of the loopback or at ADDRESS:PORT.",
     ),
+    (
+        "StartFlightRecording",
+        "",
+        0,
+        0,
+        "Begin a flight recording at the start, with what JFR.start takes, and commas in between; may be given several "
+        "times.",
+    ),
+    ("FlightRecorderOptions", "", 0, 0, "What JFR.configure sets, at the start, with commas in between."),
     ("Instrument", "", 0, 0, "Instruments to switch on, separated by commas, such as asyncio,gunicorn."),
 )
 
 
-_VALUES = {"Instrument": "NAME,...", "Export": "[ADDRESS]:PORT"}
+_VALUES = {
+    "Instrument": "NAME,...",
+    "Export": "[ADDRESS]:PORT",
+    "StartFlightRecording": "NAME=VALUE,...",
+    "FlightRecorderOptions": "NAME=VALUE,...",
+}
+_RECORDING = "StartFlightRecording"  # with a colon too, or alone
 
 # Those that can be given another value while the VM runs.
 WRITEABLE = frozenset(("PerfDataSaveToFile", "PerfDataSaveFile", "PerfDataSamplingInterval", "Instrument"))
@@ -94,7 +109,7 @@ WRITEABLE = frozenset(("PerfDataSaveToFile", "PerfDataSaveFile", "PerfDataSampli
 class Flags:
     """The options of one VM: every flag by its name, the properties, the agents, and the options as they were given."""
 
-    __slots__ = ("_values", "agents", "arguments", "inherited", "origins", "own", "properties")
+    __slots__ = ("_values", "agents", "arguments", "inherited", "origins", "own", "properties", "recordings")
 
     def __init__(self) -> None:
         self._values: dict[str, Value] = {row[0]: row[1] for row in FLAGS}
@@ -102,6 +117,7 @@ class Flags:
         self.properties: dict[str, str] = {}
         self.arguments: list[str] = []
         self.agents: list[str] = []  # the options that name one
+        self.recordings: list[str] = []  # what each -XX:StartFlightRecording says
         self.own = 0  # where in `arguments` those begin that the environment does not give
         self.inherited = 0  # how many of these the environment names; they come first
 
@@ -185,6 +201,13 @@ class Flags:
 
     def _add_flag(self, option: str, origin: str) -> None:
         body = option[4:]
+        if body.startswith(_RECORDING) and body[len(_RECORDING) :][:1] in ("", ":", "="):
+            if body[len(_RECORDING) :] == "=":
+                raise OptionError(f"{option} names nothing")
+            self.recordings.append(body[len(_RECORDING) + 1 :])
+            self._values[_RECORDING] = self.recordings[-1]
+            self.origins[_RECORDING] = origin
+            return
         if body[0] in "+-":
             name, text = body[1:], None
         else:
@@ -297,6 +320,8 @@ def parse(options: Iterable[str]) -> Flags:
         flags.add_all(split(environ.get(name)), "environment")
     if environ.get(environ.RUN_OPTIONS) and "%p" not in flags.text("PerfDataSaveFile"):
         flags.forget("PerfDataSaveFile")  # the file of who was started first
+    if environ.get(environ.RUN_OPTIONS):
+        flags.recordings = [each for each in flags.recordings if "filename=" not in each or "%p" in each]  # the same
     flags.inherited = len(flags.agents)
     flags.own = len(flags.arguments)
     flags.add_all(options)

@@ -249,6 +249,20 @@ class VirtualMachine:
         if region is not None:
             self._open(region)
         self._export()
+        self._record()
+
+    def _record(self) -> None:
+        """A program that does not ask for a flight recording does not pay for it."""
+        options, asked = self.flags.text("FlightRecorderOptions"), self.flags.recordings
+        if options or asked:
+            from vmscope.commands import jfr_configure, jfr_start
+
+            try:
+                jfr_configure.configure_at_start(options)
+                for each in asked:
+                    jfr_start.start(each, blank=",")
+            except (VMScopeError, OSError) as error:
+                self.note_problem(f"no flight recording: {error}")
 
     def _export(self) -> None:
         """A program that does not ask for the exporter does not pay for it."""
@@ -458,6 +472,8 @@ class VirtualMachine:
         self.keeper = None
         if self.flags.text("Export") and "vmscope.export.inside" in sys.modules:
             sys.modules["vmscope.export.inside"].stop()
+        if "vmscope.flight.recordings" in sys.modules:
+            sys.modules["vmscope.flight.recordings"].RECORDER.exit()
         self._disarm()
         self._notice = None
         if sys.platform != "win32":

@@ -14,7 +14,7 @@ from vmscope.errors import CommandError, OptionError, VMScopeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from vmscope.commands.arguments import Argument, Value
     from vmscope.commands.registry import Output
@@ -30,15 +30,24 @@ _NEGATIVE = re.compile(r"-\d")
 class Arguments:
     """What stands behind a command's name: values of its arguments by keyword, and what is none of them."""
 
-    def __init__(self, text: str, arguments: Iterable[Argument], free: bool = False) -> None:
-        """CommandError for a text that is not valid. `free`: what is not known is kept, as pairs."""
+    def __init__(
+        self,
+        text: str,
+        arguments: Iterable[Argument],
+        *,
+        free: bool = False,
+        blank: str = " ",
+        names: Mapping[str, str] = {},
+    ) -> None:
+        """CommandError for a text that is not valid. `free`: what is not known is kept, as pairs; `blank`: what stands
+        between arguments; `names`: what some of them are called otherwise."""
         known = {each.name: each for each in arguments}
         positions = [each for each in known.values() if not each.option]
         self.values: dict[str, Value] = {each.keyword: each.default_value() for each in known.values()}
         self.given: dict[str, list[str]] = {}
         self.others: list[tuple[str, str]] = []
-        for key, value in words(text):
-            each = known.get(key)
+        for key, value in words(text, blank):
+            each = known.get(names.get(key, key))
             if each is not None and each.option:
                 self._take(each, value)
             elif positions and value is None:

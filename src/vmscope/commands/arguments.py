@@ -118,16 +118,19 @@ def _expect_nothing(text: str) -> None:
         raise CommandError(f"{ILLEGAL}The argument list of this diagnostic command should be empty.")
 
 
-def words(text: str) -> Iterator[tuple[str, str | None]]:
-    """Each key with its value, or None where no `=` follows it. CommandError for a quote that is not closed."""
+def words(text: str, blank: str = " ") -> Iterator[tuple[str, str | None]]:
+    """Each key with its value, or None where no `=` follows it. CommandError for a quote that is not closed.
+
+    `blank`: what stands between them instead.
+    """
     place = 0
     while True:
-        while text[place : place + 1] == " ":
+        while text[place : place + 1] == blank:
             place += 1
-        key, place = _word(text, place, " =")
+        key, place = _word(text, place, f"{blank}=")
         value = None
         if text[place : place + 1] == "=":
-            value, place = _word(text, place + 1, " ")
+            value, place = _word(text, place + 1, blank)
         if not key:
             return
         yield key, value

@@ -28,6 +28,16 @@ ARGUMENTS = (
     Argument("stackdepth", f"Frames of a stack, 1 to 2048. {_FIXED}", "JULONG", option=True),
     Argument("thread_buffer_size", "A JVM's; nothing here depends on it.", "MEMORY SIZE", option=True),
 )
+_AT_START = {
+    "repository": "repositorypath",
+    "numglobalbuffers": "globalbuffercount",
+    "threadbuffersize": "thread_buffer_size",
+}
+_IGNORED = (
+    Argument("old-object-queue-size", "A JVM's; nothing here depends on it.", "JULONG", option=True),
+    Argument("retransform", "A JVM's; nothing here depends on it.", "BOOLEAN", option=True),
+    Argument("sampleprotection", "A JVM's; nothing here depends on it.", "BOOLEAN", option=True),
+)
 LEAST_CHUNK, DEEPEST = 1 << 20, 2048
 # Argument, attribute of Options, what it is called in the answer, whether it is a size; fixed by the first recording.
 _FIXED_ROWS = (
@@ -48,7 +58,15 @@ def run(out: Output, text: str) -> None:
 
 def configure(text: str) -> list[str]:
     """Does what a text as of JFR.configure asks for; a line for each value that has changed. CommandError."""
-    given = _jfr.Arguments(text, ARGUMENTS)
+    return _change(_jfr.Arguments(text, ARGUMENTS))
+
+
+def configure_at_start(text: str) -> None:
+    """The same for -XX:FlightRecorderOptions, where some arguments are called otherwise, with commas between them."""
+    _change(_jfr.Arguments(text, (*ARGUMENTS, *_IGNORED), blank=",", names=_AT_START))
+
+
+def _change(given: _jfr.Arguments) -> list[str]:
     recorder = recordings.RECORDER
     options = recorder.options
     chunk, depth = given.number("maxchunksize"), given.number("stackdepth")

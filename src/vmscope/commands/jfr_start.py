@@ -56,9 +56,9 @@ ARGUMENTS = (
 )
 
 
-def start(text: str) -> str:
-    """Begins what a text as of JFR.start asks for; the answer."""
-    given = _jfr.Arguments(text, ARGUMENTS, free=True)
+def start(text: str, blank: str = " ") -> str:
+    """Begins what a text as of JFR.start asks for, with `blank` between its arguments; the answer. VMScopeError."""
+    given = _jfr.Arguments(text, ARGUMENTS, free=True, blank=blank)
     recording, warnings = _recording(given)
     recorder = recordings.RECORDER
     recorder.add(recording)
