@@ -24,6 +24,10 @@ from vmscope.counters.catalogue import CATALOGUE
 from vmscope.export import own, standard
 from vmscope.export.model import Family
 from vmscope.flags import FLAGS, spelling
+from vmscope.flight.catalogue import EVENTS
+from vmscope.flight.settings import NAMES, OPTIONS, Settings
+from vmscope.flight.sources import WRITTEN
+from vmscope.flight.types import EVENT_TYPES, Field
 from vmscope.instruments import INSTRUMENTS
 from vmscope.services.naming import WAYS
 from vmscope.tool.jni.java_classes import CLASSES
@@ -118,6 +122,46 @@ def diagnostic_commands() -> str:
     return text
 
 
+def flight_recorder() -> str:
+    """The options of settings; then the events of each category, with what `default` and `profile` say."""
+    rows = (
+        (f"`{name}`", ", ".join(option.choices) or "a timespan", f"`{option.default}`", f"`{option.profile}`")
+        for name, option in OPTIONS.items()
+    )
+    text = f"### Options\n\n{table(('option', 'choices', 'default', 'profile'), *rows)}\n## Event types\n"
+    default, profile = Settings(["default"]).values, Settings(["profile"]).values
+    for category in EVENTS:
+        rows = (
+            (
+                f"`{name}`",
+                ", ".join(map(_flight_field, each.fields[1:])),
+                _flight_settings(name, default.get(name, {})),
+                _flight_settings(name, profile.get(name, {})),
+            )
+            for name, each in EVENT_TYPES.items()
+            if each.category == category
+        )
+        text += f"\n### {category}\n\n{table(('event', 'fields, after `startTime`', 'default', 'profile'), *rows)}"
+    return text
+
+
+def _flight_field(field: Field) -> str:
+    kind = field.type.rpartition(".")[2]
+    return (
+        f"`{field.name}`"
+        if field.name[0].lower() + field.name[1:] == kind[0].lower() + kind[1:]
+        else (f"`{field.name}` {kind}")
+    )
+
+
+def _flight_settings(name: str, values: dict[str, str]) -> str:
+    if name not in WRITTEN:
+        return "-"
+    if values.get("enabled") != "true":
+        return "off"
+    return ", ".join(f"{name} {values[name]}" for name in NAMES[1:] if name in values) or "on"
+
+
 def metrics() -> str:
     """What names a service; the metrics, the same of several kinds of VM in one row."""
 
@@ -163,6 +207,7 @@ def pages() -> Iterator[tuple[Path, str, str]]:
     yield DOCS / "instruments.md", "Instruments", instruments()
     yield DOCS / "export.md", "Export", metrics()
     yield DOCS / "options.md", "VM options", options()
+    yield DOCS / "flight-recorder-reference.md", "The flight recorder: reference", flight_recorder()
     yield DOCS / "diagnostic-commands.md", "Diagnostic commands", diagnostic_commands()
     for name, title, generated in tool_tables.pages(table):
         yield DOCS / f"{name}.md", title, generated

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 
 from vmscope.commands import _jfr
 from vmscope.commands.arguments import Argument
 from vmscope.commands.registry import Command
 from vmscope.flight import recordings
 from vmscope.flight.types import label
-from vmscope.flight.units import size, timespan
+from vmscope.flight.units import size, spaced, timespan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,13 +54,9 @@ def _describe(recording: Recording, verbose: bool) -> str:
     if verbose:
         lines.append("")
         for event, values in sorted(recording.settings.values.items()):
-            shown = [f"{name}={_spaced(values[name])}" for name in _ORDER if name in values]
+            shown = [f"{name}={spaced(values[name])}" for name in _ORDER if name in values]
             lines += [f" {label(event)} ({event})", f"   [{','.join(shown)}]"]
     return "\n".join(lines)
-
-
-def _spaced(value: str) -> str:
-    return re.sub(r"^(\d+)([a-z]+)$", r"\1 \2", value)
 
 
 COMMANDS = (Command("JFR.check", "The flight recordings that run or wait.", run, arguments=ARGUMENTS, raw=True),)

@@ -4,8 +4,8 @@ A line is a type's name and its fields in the order in which they are written, w
 begins with. `duration`, `eventThread` and `stackTrace` are what their names say; the others are `name:kind`, with the
 kinds of `types.KINDS` and `types.VALUES`. A line that is indented further goes on with the type above it.
 
-Types of the JDK's name have the fields of JDK 21, those that came later the fields of JDK 25. What no part of vmscope
-writes is here all the same: a view of `jfr view` needs all the types that it asks for.
+Types of the JDK's name have the fields of JDK 21, those that came later the fields of JDK 25. Those that no part of
+vmscope writes are here too: a view of `jfr view` needs all the types that it asks for.
 """
 
 from __future__ import annotations

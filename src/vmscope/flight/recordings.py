@@ -14,10 +14,13 @@ from vmscope.flight import repository, types
 from vmscope.flight.repository import Chunk, Repository
 from vmscope.flight.settings import Settings, combined
 from vmscope.flight.sources import Sources
+from vmscope.flight.units import spaced
 
-S = 1_000_000_000  # ns
+S, MS = 1_000_000_000, 1_000_000  # ns
 DEFAULT_SIZE = 250 << 20  # bytes that a recording without any limit keeps
 RING_SIZE, RING_CHUNK = 10 << 20, 1 << 20  # of recordings that are kept in memory
+NONE = -(1 << 63)  # ms, bytes: no limit, in an event
+ACTIVE = ("jdk.ActiveRecording", "jdk.ActiveSetting")
 _EXIT_TIMEOUT = 1.0  # s: a command that is dumping is soon done
 
 
@@ -88,6 +91,7 @@ class Recorder:
         self.repository: Repository | None = None
         self._native: native.FlightRecorder | None = None
         self._sources: Sources | None = None
+        self._active: list[native.EventType] = []
         self._timer = 0  # the thread that looks for what is due
         self._on_disk = False
         self._writes = False  # the native recorder runs
@@ -187,6 +191,9 @@ class Recorder:
                 )
             self._native = make(types.metadata(), types.NUMBERS, os.path.dirname(os.path.dirname(__file__)))
             self._sources = Sources(self._native)
+            self._active = [self._native.event(types.NUMBERS[name], types.FORMATS[name]) for name in ACTIVE]
+            for each in self._active:
+                each.enabled = True  # what each recording wants of them is asked below
         if not self._hooked:
             own_threads.at_exit(_exit, early=True)
             self._hooked = True
@@ -199,6 +206,7 @@ class Recorder:
         recording.deadline = time.monotonic_ns() + recording.duration if recording.duration else 0
         self.recordings[recording.id] = recording
         self._apply()
+        self._describe()
 
     def _write_chunks(self, on_disk: bool) -> None:
         """The native recorder runs, and with files where one recording wants them."""
@@ -219,6 +227,21 @@ class Recorder:
             self._sources.end_chunk()
             if not self._native.rotate():
                 raise RecordingError("the current chunk cannot be ended: its disk does not answer")
+            self._describe()
+
+    def _describe(self) -> None:
+        """Which recordings run, and what they ask for, as events of the current chunk."""
+        recordings, settings = self._active
+        now = time.monotonic_ns()
+        for each in self.running():
+            if each.settings.of(ACTIVE[0]).enabled:
+                age, duration = (value // MS if value else NONE for value in (each.max_age, each.duration))
+                limits = age, 1_000, each.max_size or NONE, each.begin // MS, duration
+                recordings.commit(now, None, each.id, each.name, each.path or None, each.disk, *limits)
+            if each.settings.of(ACTIVE[1]).enabled:
+                for event, values in each.settings.values.items():
+                    for name, value in values.items():
+                        settings.commit(now, None, types.NUMBERS.get(event, 0), name, spaced(value))
 
     def _finished(self) -> list[Chunk]:
         return [] if self._native is None else [Chunk(*row) for row in self._native.chunks()]

@@ -29,7 +29,7 @@ class Chunk(NamedTuple):
 
 
 class Repository:
-    """A new folder that nobody else may enter."""
+    """A new folder that no other user may enter."""
 
     def __init__(self, base: str) -> None:
         """OSError where none can be made, OptionError in a folder whose files others may rename."""

@@ -45,7 +45,7 @@ class Kind(NamedTuple):
     annotations: Annotations = ()
 
 
-# How a value is meant, in the table of events: its type, the encoder's letter, what readers are told of it.
+# How a value is meant, in the table of events: its type, the encoder's letter, what readers show of it.
 KINDS: dict[str, Kind] = {
     "boolean": Kind("boolean", "b"),
     "byte": Kind("byte", ""),

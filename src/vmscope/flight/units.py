@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _LARGER = (("us", 1_000), ("ms", 1_000), ("s", 1_000), ("m", 60), ("h", 60), ("d", 24))
 
 
@@ -25,3 +27,8 @@ def timespan(nanoseconds: int, blank: str = "") -> str:
             break
         number, unit = number // factor, larger
     return f"{number}{blank}{unit}"
+
+
+def spaced(value: str) -> str:
+    """A setting's value with the blank that a client may leave out: `20 ms`."""
+    return re.sub(r"^(\d+)([a-z]+)$", r"\1 \2", value)

@@ -51,12 +51,21 @@ class Source(Protocol):
     def end(self) -> None: ...
 
 
+SOURCES: tuple[type[Source], ...] = (Collector, Exceptions, Threads, Imports)
+# All that comes into a recording; the other types are there for the views of `jfr view`.
+WRITTEN = {
+    *("jdk.ActiveRecording", "jdk.ActiveSetting", "jdk.DataLoss", "vmscope.SamplerStatistics", "vmscope.Counters"),
+    *(*SAMPLES, *WAITS, *READINGS),
+    *(name for source in SOURCES for name in source.EVENTS),
+}
+
+
 class Sources:
     """All that a recorder's events come from, as far as the settings want them."""
 
     def __init__(self, recorder: FlightRecorder) -> None:
         self._recorder = recorder
-        self._sources: tuple[Source, ...] = (Collector(), Exceptions(), Threads(), Imports())
+        self._sources: tuple[Source, ...] = tuple(source() for source in SOURCES)
         self._counters = Counters()
         names = [*READINGS, "vmscope.Counters"]
         for source in self._sources:
