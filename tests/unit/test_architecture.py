@@ -34,7 +34,6 @@ READERS = {
     "cli/_table.py": {"NO_COLOR", "TERM", "COLUMNS"},
     "cli/jstat.py": {"USERPROFILE"},  # Windows: where the user's own views are
     "commands/info.py": {"*"},  # shown to who may attach
-    "flight/sources/process.py": {"*"},  # recorded, the secret ones masked
     "integrations/prometheus/collector.py": {"*"},  # prometheus_client's variables, as it reads them
     "integrations/prometheus/metrics.py": {"*"},
     "integrations/prometheus/values.py": {"*"},

@@ -52,6 +52,7 @@ TABLE: dict[str, str] = {
     "JFR.dump": "jfr_dump",
     "JFR.start": "jfr_start",
     "JFR.stop": "jfr_stop",
+    "JFR.view": "jfr_view",
     "JVMTI.agent_load": "agent_load",
     "JVMTI.data_dump": "data_dump",
     "PerfCounter.print": "perf_counters",
