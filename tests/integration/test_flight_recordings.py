@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, StartVMScope
+from tests.conftest import ROOT, StartPython, StartVMScope
 from tests.oracle.raw_attach import ask
 from tests.support import JDK, Child
 from tests.wait import wait_for
@@ -76,6 +77,21 @@ def test_the_end_of_the_program_dumps_what_asks_for_it(start_vmscope: StartVMSco
     assert events(tmp_path / f"a-{child.pid}.jfr", jdk)
     assert events(tmp_path / "b.jfr", jdk)
     assert sorted(each.name for each in tmp_path.iterdir()) == [f"a-{child.pid}.jfr", "b.jfr"]
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("settings", ["default", "none"])
+def test_a_signal_that_ends_the_program_dumps_too(
+    start_python: StartPython, tmp_path: Path, jdk: JDK, settings: str
+) -> None:
+    option = f"-XX:StartFlightRecording:filename={tmp_path}/out.jfr,settings={settings}"
+    child = start_python(
+        f"import signal, vmscope\nvmscope.start({option!r})\nprint('ready', flush=True)\nsignal.pause()"
+    )
+    folder = repository(child)
+    child.process.send_signal(signal.SIGTERM)
+    assert child.process.wait() == -signal.SIGTERM
+    assert events(tmp_path / "out.jfr", jdk)
     assert not folder.exists()
 
 

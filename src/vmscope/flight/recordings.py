@@ -196,6 +196,10 @@ class Recorder:
                 each.enabled = True  # what each recording wants of them is asked below
         if not self._hooked:
             own_threads.at_exit(_exit, early=True)
+            if sys.platform != "win32":  # SIGTERM is an end too, where its handler can be Python's
+                from vmscope import termination
+
+                native.forward_end_signals(termination.forwarding_signal())
             self._hooked = True
 
     def _begin(self, recording: Recording) -> None:
