@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.conftest import StartJVM, StartVMScope
 from tests.oracle.raw_attach import ask
 from tests.support import JDK
+from vmscope.flight.settings import Settings
 
 # In this order. FOLDER is the VM's own; what JDK 17 does not know is marked by `21:`.
 REQUESTS = """
@@ -142,3 +144,46 @@ def test_replies(version: int, start_jvm: StartJVM, start_vmscope: StartVMScope,
         run = jdk.run("jfr", "summary", str(tmp_path / str(child.pid) / name))
         assert run.returncode == 0, run.stderr
         assert "jdk.ExecutionSample" in run.stdout
+
+
+@pytest.mark.parametrize("name", ["default", "profile"])
+@pytest.mark.parametrize("version", [17, 21, 25])
+def test_settings_files_of_the_jdk(version: int, name: str) -> None:
+    jdk = JDK.find(version)
+    if jdk is None:
+        pytest.skip(f"no JDK {version}: run make jdks")
+    path = Path(jdk.bin).parent / "lib" / "jfr" / f"{name}.jfc"
+    theirs, mine = Settings([str(path)]), Settings([name])
+    for event in ("jdk.ExecutionSample", "jdk.ThreadSleep", "jdk.JavaMonitorEnter", "jdk.CPULoad", "jdk.ThreadStart"):
+        assert theirs.of(event) == mine.of(event), event
+    assert Settings([str(path)], [("method-profiling", "max")]).of("jdk.ExecutionSample").period == 1_000_000
+    assert not Settings([str(path)], [("gc", "off")]).of("jdk.GarbageCollection").enabled
+    assert theirs.of("vmscope.WaitSample").enabled
+
+
+@pytest.mark.parametrize("version", [17, 21, 25])
+def test_a_dump_is_read_whole(version: int, start_vmscope: StartVMScope, tmp_path: Path) -> None:
+    jdk = JDK.find(version)
+    if jdk is None:
+        pytest.skip(f"no JDK {version}: run make jdks")
+    child = start_vmscope("-XX:StartFlightRecording:settings=profile,exceptions=all,name=a")
+    for name in ("one", "two"):
+        assert "Dumped" in ask(child.pid, "jcmd", f"JFR.dump name=a filename={tmp_path}/{name}.jfr")[1]
+    path = str(tmp_path / "two.jfr")
+    printed = jdk.run("jfr", "print", "--json", path)
+    assert printed.returncode == 0, printed.stderr
+    found = json.loads(printed.stdout)["recording"]["events"]
+    active = [each["values"] for each in found if each["type"] == "jdk.ActiveRecording"]
+    assert {(each["id"], each["name"], each["disk"]) for each in active} == {(1, "a", True)}
+    assert len([each for each in found if each["type"] == "jdk.JVMInformation"]) == 2, "one a chunk"
+    settings = {
+        (each["values"]["name"], each["values"]["value"]) for each in found if each["type"] == "jdk.ActiveSetting"
+    }
+    assert {("period", "10 ms"), ("threshold", "10 ms"), ("enabled", "true")} <= settings
+    if version >= 21:
+        scrubbed = jdk.run(
+            "jfr", "scrub", "--exclude-events", "InitialEnvironmentVariable", path, str(tmp_path / "scrubbed.jfr")
+        )
+        assert scrubbed.returncode == 0, scrubbed.stderr
+        views = jdk.run("jfr", "view", "all-views", path)
+        assert (views.returncode, "error" in views.stderr.lower()) == (0, False)

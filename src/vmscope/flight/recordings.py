@@ -187,7 +187,7 @@ class Recorder:
             make = getattr(native, "flight_recorder", None)
             if make is None or not native.in_main_interpreter():
                 raise RecordingError(
-                    "this process cannot be recorded: its Python has no stacks that are read as memory"
+                    "this process cannot be recorded: it takes the C extension, a CPython with a GIL, and Linux"
                 )
             self._native = make(types.metadata(), types.NUMBERS, os.path.dirname(os.path.dirname(__file__)))
             self._sources = Sources(self._native)
