@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -22,7 +23,7 @@ from tests import interpreters, programs
 from tests.support import JVM, Child, User, python_command
 from tests.wait import wait_for
 from vmscope import native
-from vmscope.errors import AccessDenied, NoSuchProcess, NotReadable
+from vmscope.errors import AccessDenied, NoSuchProcess, NotReadable, ReadTimeout
 
 if sys.platform == "linux":
     from vmscope.interpreters import Profile, Stacks, Thread, profile_unprepared
@@ -194,7 +195,8 @@ def test_busy_and_idle(python: str) -> None:
 
 def test_ctrl_c_keeps_what_there_is() -> None:
     code = (
-        "import sys; from vmscope.interpreters import profile_unprepared as profile\n"
+        "import signal, sys; from vmscope.interpreters import profile_unprepared as profile\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # whoever runs the tests may ignore it
         "found = profile(int(sys.argv[1]), 600, 0.01, started=lambda: print('ready', flush=True))\n"
         "print(found.end, sum(stack.samples for stack in found.stacks) > 0)"
     )
@@ -376,6 +378,29 @@ def test_a_list_without_an_end(python: str) -> None:
     with lying(python, "state", f"{fields['state_next']}=self") as child, Stacks(child.pid) as stacks:
         with pytest.raises(NotReadable, match="changed whenever they were read"):
             in_time(child.pid, stacks.take)
+
+
+def test_memory_that_never_answers() -> None:
+    """The kernel asks the process for a page, and waits without an end: whoever reads gives up."""
+    offset = str(FIELDS[3, sys.version_info[1]]["state_next"])
+    with Child([sys.executable, program("silent"), platform.machine(), offset]) as child:
+        if child.readline() == "none":
+            pytest.skip("needs userfaultfd")
+        with Stacks(child.pid) as stacks:
+            with pytest.raises(ReadTimeout, match="could not be read within 1 s"):
+                in_time(child.pid, stacks.take, 1)
+            with pytest.raises(RuntimeError, match="another thread reads it"):
+                stacks.take()
+        child.kill()
+        wait_for(lambda: is_free(stacks), "the read does not end with the process")
+
+
+def is_free(stacks: Stacks) -> bool:
+    try:
+        stacks.reader.close()
+    except RuntimeError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, 2**64 - 1, 1 << 32])

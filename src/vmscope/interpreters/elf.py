@@ -21,7 +21,7 @@ _LONGEST_NAME = 64
 
 
 class Image:
-    """What is loaded at an address. Raises Unreadable where that is no ELF of this machine's."""
+    """What is loaded at an address. Raises Unreadable where that is not an ELF image of this machine."""
 
     def __init__(self, memory: Memory, base: int) -> None:
         self._memory = memory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock, start_new_thread
+from time import monotonic
 from typing import NamedTuple
 
 from vmscope.errors import CommandLineError, ReadTimeout
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SECOND = 1_000_000_000
+_SLICE = 0.2  # seconds: a signal that comes just before a wait begins does not interrupt it
 SHORTEST = 0.0001  # seconds between two samples
 
 
@@ -115,11 +117,13 @@ def _run(
         done.release()
 
     start_new_thread(run, ())
-    patience = duration / _SECOND + PATIENCE
+    ended = False
     try:
         if started is not None:
             started()
-        ended = done.acquire(timeout=patience)
+        deadline = monotonic() + duration / _SECOND + PATIENCE
+        while not (ended := done.acquire(timeout=_SLICE)) and monotonic() < deadline:
+            pass
     except KeyboardInterrupt:
         os.write(stopper, b"x")
         ended = done.acquire(timeout=PATIENCE)

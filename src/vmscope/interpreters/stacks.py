@@ -116,7 +116,10 @@ class Stacks:
             return None
 
     def close(self) -> None:
-        self.reader.close()
+        try:
+            self.reader.close()
+        except RuntimeError:  # a thread still waits for the kernel: it goes with that one
+            return
         self._interpreter.close()
 
     def __enter__(self) -> Stacks:

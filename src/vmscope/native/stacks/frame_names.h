@@ -61,7 +61,7 @@ int vmscope_reserve_names(Names *self);
 NameOutcome vmscope_name_frame(Names *self, const Frame *frame, uint32_t *place, int *fresh);
 
 /* Those of a stack that was read just now, without the frames of C; `limit` of them at most, and whether there are more.
- * There is room for so many. */
+ * There is room for them. */
 NameOutcome
 vmscope_name_stack(Names *self, const Stack *stack, size_t limit, SnapshotFrame *rows, size_t *count, int *cut);
 

@@ -20,7 +20,7 @@
 #define MOST_CHUNKS 64
 #define MOST_CHUNK (1 << 20) /* bytes */
 #define MOST_STACK (4 << 20) /* bytes, of all chunks */
-#define MOST_TEXT (64 << 20) /* bytes of names: no program has so many */
+#define MOST_TEXT (64 << 20) /* bytes of names: no program has more */
 #define SLACK 1024           /* bytes behind the innermost frame, for those that are pushed meanwhile */
 #define KEPT 32              /* frames outside the chunks that are kept, although they were not met */
 

@@ -293,7 +293,7 @@ wait_until(int64_t deadline, int stop)
     return ready > 0 ? STOPPED : ready < 0 && errno == EINTR ? INTERRUPTED : WAITED;
 }
 
-/* A number below this one, of a sequence that nobody need foresee. */
+/* A number below this one, of a simple sequence. */
 static int64_t
 jitter(uint64_t *seed, int64_t below)
 {

@@ -57,7 +57,7 @@ typedef enum {
     ROUND_READ,
     ROUND_TORN,      /* the list of threads changed whenever it was read */
     ROUND_GONE,      /* the process has ended, or is another program now */
-    ROUND_NO_MEMORY, /* of ours */
+    ROUND_NO_MEMORY, /* for vmscope itself */
 } RoundOutcome;
 
 /* Of this process; 0 without memory. Its descriptors are whoever's calls. */
@@ -73,7 +73,7 @@ int vmscope_holds_gil(const RemoteProcess *self, const RemoteThread *thread);
 /* Its state as /proc has it, a letter; '?' where that is not known. */
 char vmscope_task_state(RemoteProcess *self, RemoteThread *thread);
 
-/* The same but for R: 'R', else 'S'. It is the cheaper one. */
+/* R or S: whether it runs. This is cheaper. */
 char vmscope_task_runs(RemoteProcess *self, RemoteThread *thread);
 
 #endif
