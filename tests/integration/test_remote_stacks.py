@@ -193,6 +193,24 @@ def test_busy_and_idle(python: str) -> None:
     assert counts["idle", True] <= 0.05 * counts.total()
 
 
+def test_many_threads() -> None:
+    """Each is counted in each round, though those that stand still are read once."""
+    code = (
+        "import threading\nstop = threading.Event()\n"
+        "for _ in range(200):\n    threading.Thread(target=stop.wait, daemon=True).start()\n"
+        "print('ready', flush=True)\nwhile True: pass"
+    )
+    with started([sys.executable, "-c", code]) as child:
+        found = profile_unprepared(child.pid, 2, 0.01)
+    counts: Counter[int] = Counter()
+    for stack in found.stacks:
+        counts[stack.thread] += stack.samples
+    rounds, reads = found.statistics["rounds"], found.statistics["reads"]
+    assert len(counts) == 201
+    assert min(counts.values()) >= rounds * 0.9
+    assert reads <= 201 * 3 + 2 * rounds
+
+
 def test_ctrl_c_keeps_what_there_is() -> None:
     code = (
         "import signal, sys; from vmscope.interpreters import profile_unprepared as profile\n"

@@ -462,7 +462,7 @@ read_thread(RemoteProcess *self, RemoteThread *thread)
         misses += outcome == MISSED || outcome == ROOM;
         self->torn += outcome == AGAIN;
     }
-    thread->known = outcome == DONE;
+    thread->known = thread->fresh = outcome == DONE;
     self->lost += outcome != DONE && outcome != ENDED;
     if (!thread->known) {
         thread->frame_count = 0;

@@ -16,6 +16,7 @@
 
 #define MOST_FRAMES 1024
 #define MOST_PLACES ((size_t)64 << 20) /* of all stacks of a profile: 256 MiB */
+#define MOST_LOOKS 64                  /* at threads that stand still, in one round */
 #define PATIENCE 50                    /* rounds in a row in which the list of threads may be torn */
 
 /* One stack of one thread, in one state. */
@@ -248,6 +249,18 @@ find_row(Profile *profile, const RemoteThread *thread, uint32_t state)
     return profile->row_count;
 }
 
+/* Whether the thread runs: what stands still is not looked at in each round where there are many. */
+static int
+runs(RemoteProcess *process, RemoteThread *thread)
+{
+    uint64_t every = process->thread_count / MOST_LOOKS + 1;
+    if (thread->fresh || (process->rounds + thread->number) % every == 0) {
+        thread->runs = vmscope_task_runs(process, thread);
+        thread->fresh = 0;
+    }
+    return thread->runs == 'R';
+}
+
 /* Counts each thread's stack once. */
 static int
 count_round(RemoteProcess *process, Profile *profile)
@@ -264,7 +277,7 @@ count_round(RemoteProcess *process, Profile *profile)
             continue;
         }
         uint32_t state = vmscope_holds_gil(process, thread) ? 1 : 0;
-        state |= vmscope_task_runs(process, thread) == 'R' ? 2 : 0;
+        state |= runs(process, thread) ? 2 : 0;
         if (thread->row[state] == 0) {
             thread->row[state] = find_row(profile, thread, state);
         }

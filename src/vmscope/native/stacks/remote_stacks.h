@@ -32,6 +32,8 @@ typedef struct {
     SnapshotFrame *frames; /* the innermost first */
     size_t frame_count, frame_size;
     int known, cut; /* it was read; there are more frames */
+    int fresh;      /* and not looked at in /proc since */
+    char runs;      /* R or S, when it was looked at last */
     size_t row[4];  /* where the profile counts it, one more than that; 0: not yet */
 } RemoteThread;
 
