@@ -93,7 +93,7 @@ class Dump:
                 serial, thread, count = struct.unpack_from(">III", data, at)
                 assert length == 12 + 8 * count
                 self.traces[serial] = thread, list(struct.unpack_from(f">{count}Q", data, at + 12))
-                assert all(frame in self.frames for frame in self.traces[serial][1])
+                assert [frame for frame in self.traces[serial][1] if frame not in self.frames] == []
             elif tag == 0x1C:
                 self._segment(at, end)
             elif tag == 0x2C:
@@ -102,7 +102,7 @@ class Dump:
             else:
                 raise AssertionError(f"a record {tag:#x} at {at}")
             at = end
-        assert all(trace in self.traces for trace in traced)
+        assert [trace for trace in traced if trace not in self.traces] == []
 
     def _segment(self, at: int, end: int) -> None:
         data = self.data

@@ -275,7 +275,7 @@ def command_line(subject: Subject) -> None:
 def flags(subject: Subject) -> None:
     words = subject.value("python.flags").split()
     assert "utf8_mode=1" in words
-    assert all(not word.endswith(("=0", "=False")) for word in words)
+    assert [word for word in words if word.endswith(("=0", "=False"))] == []
     for word in words:
         name, _, text = word.partition("=")
         assert repr(subject.ask(f"sys.flags.{name}")) == text
@@ -513,8 +513,8 @@ with tempfile.TemporaryFile() as file:
     classes = re.findall(r"^ +\d+ +\d+ +\d+ +(\d+) +\d+$", printed, re.MULTILINE)
     arenas = re.search(r"# arenas allocated current += +([\d,]+)", printed)
     used = re.search(r"# bytes in allocated blocks += +([\d,]+)", printed)
-    assert arenas
-    assert used
+    assert arenas, printed
+    assert used, printed
     return {
         "blocks": sum(map(int, classes)),
         "arenas": int(arenas[1].replace(",", "")),
@@ -566,7 +566,7 @@ def malloc(subject: Subject, name: str) -> None:
 def _status(subject: Subject, key: str) -> int:
     text = Path(f"/proc/{subject.pid}/status").read_text()
     found = re.search(rf"^{key}:\s+(\d+) kB$", text, re.MULTILINE)
-    assert found
+    assert found, text
     return int(found[1]) * 1024
 
 

@@ -65,15 +65,15 @@ def publish(refuse: str = "", mounts: str = TMP) -> dict[str, Any]:
 def test_unnamed() -> None:
     answer = publish()
     assert len(answer["links"]) == 2
-    assert all(link.startswith(UNNAMED) for link in answer["links"])
+    assert [link for link in answer["links"] if not link.startswith(UNNAMED)] == []
     assert answer["opened"] == []
 
 
 def test_no_o_tmpfile() -> None:
     answer = publish("sandbox.refuse(tmpfile=errno.EOPNOTSUPP)")
     assert len(answer["links"]) == 2
-    assert all(link.startswith(BESIDE) for link in answer["links"])
-    assert all(path.startswith(BESIDE) for path in answer["opened"])
+    assert [link for link in answer["links"] if not link.startswith(BESIDE)] == []
+    assert [path for path in answer["opened"] if not path.startswith(BESIDE)] == []
 
 
 def test_no_proc() -> None:
@@ -95,7 +95,7 @@ def test_neither_o_tmpfile_nor_links() -> None:
 
 def test_directory_on_a_file_system_of_its_own() -> None:
     mounts = TMP + "mkdir /tmp/hsperfdata_root\nmount -t tmpfs -o mode=755 tmpfs /tmp/hsperfdata_root\n"
-    assert all(link.startswith(UNNAMED) for link in publish(mounts=mounts)["links"])
+    assert [link for link in publish(mounts=mounts)["links"] if not link.startswith(UNNAMED)] == []
     answer = publish("sandbox.refuse(tmpfile=errno.EOPNOTSUPP)", mounts)  # nothing beside it is on the same one
     assert answer["links"][0].startswith(BESIDE)
     assert "PID" in answer["opened"]
@@ -150,7 +150,7 @@ def mountable(mounts: str) -> str:
 
 def test_ramfs() -> None:
     answer = publish(mounts=mountable("mount -t ramfs -o mode=1777 ramfs /tmp"))
-    assert all(link.startswith(UNNAMED) for link in answer["links"])
+    assert [link for link in answer["links"] if not link.startswith(UNNAMED)] == []
 
 
 @pytest.mark.parametrize("implementation", ["0", "1"])

@@ -92,7 +92,7 @@ def test_waiters() -> None:
     assert status == 0
     assert lines[:2] == ["Agent created..", "VMInit..."]
     assert lines[-2:] == ["VMDeath...", "Agent reclaimed.."]
-    assert any(re.fullmatch(r"Thread worker summary: \d+ waits plus [1-9]\d* contended", line) for line in lines)
+    assert any(re.fullmatch(r"Thread worker summary: \d+ waits plus [1-9]\d* contended", line) for line in lines), lines
     assert "Monitor Lthreading/Lock; summary: 1 contends, 0 waits, 0 timeouts" in lines
     assert "Monitor Lthreading/Condition; summary: 0 contends, 1 waits, 1 timeouts" in lines
 
@@ -145,7 +145,7 @@ def test_jdwp(version: int, said: str) -> None:
     options = "=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"
     status, lines = run(path, options, "print('program')", variables)
     assert status == 1
-    assert any(said in line for line in lines)
+    assert any(said in line for line in lines), lines
     assert "program" not in lines
 
 

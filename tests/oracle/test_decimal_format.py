@@ -64,7 +64,9 @@ def test_ties_of_the_plain_patterns(jdk17: JDK) -> None:
 
 
 def test_refused_patterns(jdk17: JDK) -> None:
-    assert all(answer.startswith("!") for answer in ask(jdk17, (("number", text, bits(1.0)) for text in REFUSED)))
+    assert [
+        answer for answer in ask(jdk17, (("number", text, bits(1.0)) for text in REFUSED)) if not answer.startswith("!")
+    ] == []
     for text in REFUSED:
         for value in (1.0, -1.0, float("nan")):
             with pytest.raises(ValueError, match=re.escape(repr(text))):

@@ -344,6 +344,20 @@ def test_whoever_sleeps_says_why() -> None:
     assert found == [], "wait for a state by wait_for, or say in a comment why that cannot be"
 
 
+def test_an_assert_of_any_or_all_shows_what_there_was() -> None:
+    """pytest shows of `all(...)` that it is False: a list of what is wrong, compared with [], says more."""
+    found = []
+    for path in sorted((Path(__file__).parents[1]).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case (
+                    ast.Assert(test=ast.Call(func=ast.Name(id="any" | "all")), msg=None)
+                    | ast.Assert(test=ast.UnaryOp(operand=ast.Call(func=ast.Name(id="any" | "all"))), msg=None)
+                ):
+                    found.append(f"{path}:{node.lineno}")
+    assert found == []
+
+
 def test_a_mark_in_a_name_stands_once() -> None:
     """What ends the name of a float's entry, and of a gauge's time: every other module takes it from there."""
     found = [

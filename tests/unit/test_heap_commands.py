@@ -31,7 +31,7 @@ def test_jmap_s_columns() -> None:
     sizes = [int(row[3]) for row in rows if row]
     assert sizes == sorted(sizes, reverse=True)
     total = re.fullmatch(r"Total([ \d]{14})([ \d]{15})", lines[-1])
-    assert total
+    assert total, lines[-1]
     assert int(total[2]) == sum(sizes)
     assert int(total[1]) == sum(int(row[2]) for row in rows if row)
     names = {(row[4], row[5]) for row in rows if row}
@@ -63,7 +63,7 @@ def test_names_stay_on_their_line() -> None:
 def test_heap_info() -> None:
     text = run("GC.heap_info")
     collector = re.search(r"^ collector +(\w+), (\d+) uncollectable$", text, re.MULTILINE)
-    assert collector
+    assert collector, text
     assert collector[1] == ("enabled" if gc.isenabled() else "disabled")
     generations = re.findall(r"^  generation (\d) count \d+, threshold (\d+), (\d+) collections", text, re.MULTILINE)
     assert [int(row[1]) for row in generations] == list(gc.get_threshold())

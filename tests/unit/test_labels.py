@@ -73,7 +73,7 @@ def test_values_are_texts(counter: Any) -> None:
     assert counter.labels(code=1) is not counter.labels(code=1.0)
     assert counter.labels(code=Text("200")) is counter.labels(code="200")
     assert counter.labels(code=Method.GET) is counter.labels(code="Method.GET")
-    assert all(type(value) is str for labels, _ in counter.made for value in labels.values())
+    assert {type(value) for labels, _ in counter.made for value in labels.values()} == {str}
 
 
 def test_what_are_no_labels(counter: Any) -> None:
@@ -101,7 +101,7 @@ def test_a_label_may_be_called_self(counter: Any) -> None:
 def test_no_more_than_2000_are_remembered(counter: Any) -> None:
     children = [counter.labels(number=number) for number in range(2000)]
     assert len(set(children)) == 2000
-    assert not any(full for _, full in counter.made)
+    assert [full for _, full in counter.made if full] == []
     counter.labels(number=2000)
     counter.labels(number=2000)
     assert counter.made[2000:] == [({"number": "2000"}, True)] * 2

@@ -86,7 +86,8 @@ def test_we_read_hotspots_region(jvm: int) -> None:
         assert "keytool" in found.command_line
         assert int(found.values()["java.threads.live"]) > 1
     assert "HotSpot" in said("ps", str(jvm))
-    assert any(line.startswith(f"{jvm} ") and "keytool" in line for line in said("jps", "-l").splitlines())
+    lines = said("jps", "-l").splitlines()
+    assert any(line.startswith(f"{jvm} ") and "keytool" in line for line in lines), lines
 
 
 def test_hotspots_mapping_has_the_rights_that_ours_has(jvm: int, start_program: StartProgram) -> None:

@@ -27,7 +27,7 @@ def test_all_but_tuples_and_frozensets(native: Any) -> None:
 def test_of_a_class(native: Any) -> None:
     given = native.tracked_objects(types.FunctionType)
     assert {type(each) for each in given} == {types.FunctionType}
-    assert any(each is test_all_but_tuples_and_frozensets for each in given)
+    assert any(each is test_all_but_tuples_and_frozensets for each in given), given
     assert native.tracked_objects(bool) == []
 
 

@@ -277,7 +277,7 @@ def test_the_fast_call_of_a_method_in_c_is_for_objects_of_its_own_type(kind: typ
         pytest.skip("the extension is not built, or VMSCOPE_NATIVE=0")
     updates = [getattr(kind, name) for name in ("inc", "dec", "add", "set", "observe") if hasattr(kind, name)]
     assert updates
-    assert all(update.__objclass__ is kind for update in updates)
+    assert [update for update in updates if update.__objclass__ is not kind] == []
 
 
 def test_numbers_go_back_to_zero(native: Any) -> None:

@@ -92,7 +92,7 @@ def test_blocks_around_an_instruction(name: str) -> None:
 
     expected = getattr(Owner(), name)(tell)
     assert found
-    assert all(each == expected for each in found)
+    assert found == [expected] * len(found)
 
 
 class Told:

@@ -315,14 +315,14 @@ def test_methods_of_every_class_are_those_that_inspect_finds(env: Environment) -
             if name == "__annotate_func__":  # the compiler's, from 3.14 on
                 continue
             if isinstance(value, native):
-                assert any(each is value for each in found)
+                assert any(each is value for each in found), found
             elif isinstance(value, types.FunctionType):
                 written = [
                     value.__code__,
                     getattr(inspect.unwrap(value), "__code__", None),
                     *functions_in(value.__closure__ or ()),
                 ]
-                assert any(each in written for each in found)
+                assert any(each in written for each in found), found
 
 
 def functions_in(cells: tuple[types.CellType, ...]) -> list[types.CodeType]:
@@ -575,8 +575,8 @@ def test_search_paths(env: Environment, tmp_path: Path, path: list[str]) -> None
     assert path[-1] == last
     place = path.index(first)
     assert path[place + 1] == second
-    assert any(entry.endswith("lib-dynload") for entry in path[:place])
-    assert not any("site-packages" in entry for entry in path[:place] if entry not in before[:1])
+    assert any(entry.endswith("lib-dynload") for entry in path[:place]), path
+    assert [entry for entry in path[:place] if entry not in before[:1] and "site-packages" in entry] == []
     for name, where in (("vmscope_test_where", first), ("vmscope_test_zipped", "zip")):
         assert importlib.import_module(name).where == where
         del sys.modules[name]

@@ -455,7 +455,7 @@ def test_ten_in_a_row_disable_the_event(vm: Host, caplog: pytest.LogCaptureFixtu
     assert good.log.count(("METHOD_ENTRY", "leaf")) == 15
     messages = [record.getMessage() for record in caplog.records]
     assert len(messages) == 10
-    assert all("careless" in message and "METHOD_ENTRY" in message for message in messages)
+    assert [message for message in messages if not ("careless" in message and "METHOD_ENTRY" in message)] == []
     assert "disabled" in messages[-1]
     agent.on(ENTRY)
     leaf()

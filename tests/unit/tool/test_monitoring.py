@@ -123,7 +123,7 @@ def test_events_have_other_numbers_in_another_version(
     renumbered = Renumbered(monitoring.monitoring)
     monkeypatch.setattr(monitoring, "monitoring", renumbered)
     assert sent(vm, event) == expected
-    assert any(renumbered.asked)
+    assert any(renumbered.asked), renumbered.asked
 
 
 # -- threads that run already ------------------------------------------------------------------------

@@ -325,7 +325,9 @@ def test_an_agent_s_thread(env: Environment, caplog: pytest.LogCaptureFixture) -
     assert thread in env.get_all_threads()
     assert thread.ident not in {each.ident for each in threading.enumerate()}
     assert env.get_thread_info(thread) == ("worker", 1, True, None, None)
-    assert all(thread not in env.get_thread_group_children(group)[0] for group in (threads.SYSTEM, threads.MAIN))
+    assert [
+        group for group in (threads.SYSTEM, threads.MAIN) if thread in env.get_thread_group_children(group)[0]
+    ] == []
     with pytest.raises(InvalidThread):
         env.run_agent_thread(thread, run)
     go.set()
