@@ -201,8 +201,11 @@ class Table:
                 if labels not in renamed:
                     renamed[labels] = _renamed(self.rows[row], labels)
                 line = Line(row, renamed[labels], len(self._first))
-                times = (point.created or created[id(group)] for point, group in parts)
-                line.created = min((time for time in times if time > 0), default=0.0)
+                point, group = parts[0]
+                line.created = point.created or created[id(group)]
+                for point, group in parts[1:]:
+                    time = point.created or created[id(group)]
+                    line.created = min(line.created or time, time or line.created)
                 self._add(family, line, parts)
                 lines.append(line)
             self.families.append((family, lines))

@@ -92,7 +92,10 @@ def template(table: Table, form: Format) -> bytes:
 
 def fill(template: bytes, table: Table, values: Iterable[int | float], exemplars: dict[int, Exemplar | None]) -> bytes:
     """The answer, with the values of all lines; in OpenMetrics with the exemplars of those that may have one."""
-    shown: list[Any] = list(map(_spelled, values) if table.doubles else values)
+    spelled: Iterable[Any] = map(_spelled, values) if table.doubles else values
+    if not exemplars:
+        return template % tuple(spelled)
+    shown = list(spelled)
     for position, exemplar in exemplars.items():
         shown[position] = b"%a" % shown[position] + (_exemplar(exemplar) if exemplar is not None else b"")
     return template % tuple(shown)
