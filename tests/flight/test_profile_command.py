@@ -18,6 +18,7 @@ import pytest
 
 from tests.support import JDK, PATIENCE, Child
 from tests.wait import wait_for
+from vmscope.flags import FLAGS
 from vmscope.flight.convert import recording
 
 
@@ -185,3 +186,26 @@ def test_all_processes_of_a_service_are_added_up(service: Callable[[int], Child]
     run = vmscope("--duration=2s", f"--service={SERVICE_NAME}", "-o", "a.jfr", cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     assert len(list(recording.chunks(str(tmp_path / "a.jfr")))) >= 3
+
+
+@pytest.mark.skipif(
+    "StartFlightRecording" not in [row[0] for row in FLAGS], reason="this vmscope records from no start on"
+)
+def test_a_program_is_recorded_from_its_start_to_its_end(tmp_path: Path) -> None:
+    program = """
+import sys, time
+def early():
+    return sum(i * i % 7 for i in range(20_000))
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    early()
+print("said", sys.argv[1:])
+sys.exit(3)
+"""
+    (tmp_path / "early.py").write_text(program)
+    run = vmscope("-o", "early.collapsed", "--", "early.py", "--duration", "x", cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (3, "")
+    said, written = run.stdout.splitlines()
+    assert said == "said ['--duration', 'x']"
+    assert written.startswith("early.collapsed: cpu: ")
+    assert "early.early" in (tmp_path / "early.collapsed").read_text()
