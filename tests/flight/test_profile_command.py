@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import JDK, PATIENCE, Child
+from tests.support import JDK, PATIENCE, Child, User
 from tests.wait import wait_for
 from vmscope.flags import FLAGS
 from vmscope.flight.convert import recording
@@ -84,6 +85,25 @@ def test_an_interrupt_keeps_what_is_there(jdk: JDK, java: subprocess.Popen[bytes
     shown = jdk.run("jfr", "summary", str(tmp_path / "a.jfr")) if jdk.has("jfr") else None
     assert shown is None or "jdk.ExecutionSample" in shown.stdout
     assert is_clean(jdk, java.pid)
+
+
+def test_root_records_another_user_s_jvm(
+    jdk: JDK, shop: Path, private_user: User, shared_folder: Path, tmp_path: Path
+) -> None:
+    """The JVM writes its file into a folder that is its user's; the copy is root's."""
+    for path in shop.iterdir():
+        shutil.copy(path, shared_folder)
+    command = [jdk.tool("java"), "-Xmx128m", "-cp", str(shared_folder), "Shop", "10000000"]
+    with subprocess.Popen(command, user=private_user.uid, group=private_user.gid, extra_groups=[], cwd="/") as java:
+        try:
+            wait_for(lambda: b"libjvm" in Path(f"/proc/{java.pid}/maps").read_bytes(), "it does not start")
+            run = vmscope("--duration=2s", "--mode=alloc", "-o", "a.jfr", str(java.pid), cwd=tmp_path)
+            assert (run.returncode, run.stderr) == (0, "")
+            assert is_clean(jdk, java.pid)
+        finally:
+            java.kill()
+    assert (tmp_path / "a.jfr").stat().st_uid == 0
+    assert list(recording.events(str(tmp_path / "a.jfr"), "jdk.ObjectAllocationSample"))
 
 
 def test_a_vm_that_ends_meanwhile_is_an_error(jdk: JDK, java: subprocess.Popen[bytes], tmp_path: Path) -> None:
