@@ -214,6 +214,16 @@ def start_vmscope(start_python: StartPython) -> StartVMScope:
     return start
 
 
+@pytest.fixture
+def no_chunks_left() -> Iterator[None]:
+    """VMs that a test kills, JVMs among them, leave the chunks of their flight recordings: a folder of each in /tmp."""
+    yield
+    for folder in Path("/tmp").glob("[0-9]*_*_*_*_*_*_*"):
+        pid = folder.name.split("_")[6]
+        if pid.isdigit() and not os.path.exists(f"/proc/{pid}"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 # -- Users ----------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,8 @@ from tests.oracle.raw_attach import ask
 from tests.support import JDK, Child
 from tests.wait import wait_for
 
+pytestmark = pytest.mark.usefixtures("no_chunks_left")
+
 WORK = "import os, threading\n"
 
 

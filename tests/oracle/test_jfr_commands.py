@@ -13,6 +13,8 @@ from tests.oracle.raw_attach import ask
 from tests.support import JDK
 from vmscope.flight.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("no_chunks_left")
+
 # In this order. FOLDER is the VM's own; what JDK 17 does not know is marked by `21:`.
 REQUESTS = """
 21:JFR.configure stackdepth=100

@@ -51,7 +51,8 @@ class Recording:
         self.max_age, self.max_size = max_age, max_size  # None: not given
         self.disk, self.dump_on_exit, self.path = disk, dump_on_exit, path
         self.state = "new"  # delayed, running, stopped
-        self.begin = self.end = 0  # since 1970
+        self.begin = 0  # since 1970
+        self.before: frozenset[tuple[str | None, int, int]] = frozenset()  # chunks that were there when it began
         self.deadline = 0  # time.monotonic_ns() of the next state; 0: none comes by itself
 
     def __repr__(self) -> str:
@@ -62,7 +63,8 @@ class Recording:
         return self.state == "running"
 
     def covers(self, chunk: Chunk) -> bool:
-        return bool(self.begin) and chunk.end > self.begin and (not self.end or chunk.begin < self.end)
+        """Whether it has a part in a finished chunk. Times do not say: the clock may be set back."""
+        return bool(self.begin) and chunk.key not in self.before
 
 
 class Options:
@@ -129,7 +131,7 @@ class Recorder:
             self._rotate()
             path = path or recording.path
             written = self._write(path, self._kept([recording])) if path else 0
-            recording.state, recording.end = "stopped", time.time_ns()
+            recording.state = "stopped"
             self.recordings.pop(recording.id, None)
             self._settle()
             self._wake()
@@ -206,6 +208,7 @@ class Recorder:
         if self._writes:
             self._rotate()
         self._write_chunks(recording.disk)
+        recording.before = frozenset(each.key for each in self._finished())
         recording.begin, recording.state = time.time_ns(), "running"
         recording.deadline = time.monotonic_ns() + recording.duration if recording.duration else 0
         self.recordings[recording.id] = recording

@@ -27,6 +27,10 @@ class Chunk(NamedTuple):
     size: int
     data: bytes | None
 
+    @property
+    def key(self) -> tuple[str | None, int, int]:
+        return self.name, self.begin, self.end
+
 
 class Repository:
     """A new folder that no other user may enter."""
