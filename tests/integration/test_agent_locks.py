@@ -10,33 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.environment import Environment
 from tests.support import PATIENCE, SETTLED
 
-BEGIN = (
-    SETTLED
-    + """
-import json, sys, threading, time
-import vmscope
-from tests.wait import wait_for
-from vmscope import tool
-
-def start(body, name=None, daemon=False):
-    thread = threading.Thread(target=body, name=name, daemon=daemon)
-    thread.start()
-    return thread
-
-def counters():
-    found = vmscope.vm("self").values()
-    return {name: value for name, value in found.items() if name.startswith("locks.")}
-
-def seen(lock):
-    return [thread.name for thread in env.get_object_monitor_usage(lock).waiters]
-
-env = tool.vm().get_env()
-env.add_capabilities({tool.Capability.CAN_GET_MONITOR_INFO})
-"""
-)
+BEGIN = SETTLED + programs.source("agent_locks/program")
 OPPOSITE = """
 first = threading.Lock()
 second = threading.RLock()
@@ -433,20 +411,7 @@ def test_greenlets_have_gevent_s_locks() -> None:
     pytest.importorskip("gevent", reason="gevent is in the dev group")
     done = execute(
         "",
-        """
-        from gevent import monkey
-        monkey.patch_all()
-        import gevent
-        for make in (threading.Lock, threading.RLock):
-            lock, log = make(), []
-            def work(name):
-                with lock:
-                    log.append(name)
-                    gevent.sleep(0.02)  # lets the other greenlet run
-                    log.append(name)
-            gevent.joinall([gevent.spawn(work, "one"), gevent.spawn(work, "other")], timeout=20)
-            assert log == ["one", "one", "other", "other"], log
-        """,
+        programs.source("agent_locks/greenlets"),
         begin="import threading\n",
     )
     assert (done.returncode, done.stderr) == (0, "")

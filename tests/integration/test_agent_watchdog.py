@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.support import PATIENCE
 from vmscope.agents.watchdog import readings
 
@@ -124,17 +125,7 @@ def test_collections() -> None:
 
 
 def test_a_busy_gil() -> None:
-    code = """
-        import threading
-
-        def work():
-            while True:
-                sum(range(1000))
-
-        for _ in range(3):
-            threading.Thread(target=work, daemon=True).start()
-        work()
-    """
+    code = programs.source("agent_watchdog/busy_gil")
     done = run("gil=2ms,for=1s,exit=7", code)
     assert done.returncode == 7, done.stderr
     assert "gil: a thread had to wait " in done.stderr
@@ -197,32 +188,7 @@ def test_what_it_did_stands_in_the_region() -> None:
 
 
 def test_a_program_that_forks_sees_no_thread_of_it() -> None:
-    code = """
-        import os, threading, time
-
-        def child():
-            lock = threading.Lock()
-            lock.acquire()
-            lock.acquire()
-
-        for number in range(20):
-            pid = os.fork()
-            if not pid:
-                os._exit(0)
-            assert os.waitpid(pid, 0)[1] == 0
-            if number % 2:
-                time.sleep(0.001)  # forks at several distances
-        pid = os.fork()
-        if not pid:
-            child()
-        found = 0, 0
-        while not found[0]:
-            time.sleep(0.05)  # the program's own wait, which the command comes into
-            found = os.waitpid(pid, os.WNOHANG)
-        assert os.waitstatus_to_exitcode(found[1]) == 7
-        print("the child has ended", flush=True)
-        child()
-    """
+    code = programs.source("agent_watchdog/forks")
     done = run("stuck=2s,frozen=60s,exit=7", code, "-W", "error")
     assert done.returncode == 7, done.stderr
     assert done.stdout == "the child has ended\n"
@@ -251,18 +217,7 @@ def test_memory_in_percent_is_of_what_there_is() -> None:
 
 
 def test_loaded_and_unloaded_while_the_program_runs() -> None:
-    code = """
-        import time, threading
-        from vmscope import tool
-        env = tool.vm().get_env()
-        threads = lambda: [each.name for each in env.get_all_threads()]
-        agent = tool.load_agent("vmscope.agents.watchdog", "stuck=60s,frozen=60s")
-        assert "vmscope watchdog" in threads(), threads()
-        environments = len(tool.vm().environments)
-        tool.unload_agent(agent)
-        assert "vmscope watchdog" not in threads(), threads()
-        print(environments - len(tool.vm().environments))
-    """
+    code = programs.source("agent_watchdog/unloaded")
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
@@ -335,19 +290,6 @@ def test_standard_error_that_the_program_has_put_elsewhere(tmp_path: Path) -> No
 def test_a_program_of_gevent_waits_and_forks_as_ever() -> None:
     """The child tells by a pipe that it is there: gevent's own waitpid misses one that ends too soon, agent or not."""
     pytest.importorskip("gevent")
-    code = """
-        import os
-        from gevent import monkey
-        monkey.patch_all()
-        import gevent, time
-        time.sleep(2)  # longer than the limit
-        ours, childs = os.pipe()
-        if not os.fork():
-            os.write(childs, b"x")
-            os._exit(0)
-        assert os.read(ours, 1) == b"x"
-        gevent.sleep(0.1)  # the loop of gevent works on
-        print("done")
-    """
+    code = programs.source("agent_watchdog/gevent_forks")
     done = run("stuck=1s,exit=7", code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -454,18 +454,7 @@ def test_an_agent_within_the_executable_is_linked(folder: Path) -> None:
 
 
 def test_attaching_and_unloading(folder: Path) -> None:
-    code = """
-from vmscope import tool
-agent = tool.load_agent("loud", "a=b")
-print(tool.vm().agents, len(tool.vm().environments), tool.vm().environments[0].agent, flush=True)
-tool.unload_agent(agent)
-print(tool.vm().agents, len(tool.vm().environments), flush=True)
-try:
-    tool.unload_agent(agent)
-except RuntimeError as error:
-    print(error, flush=True)
-tool.load_agent("loud")
-"""
+    code = programs.source("agents/attached")
     assert python(folder, code) == (
         0,
         [

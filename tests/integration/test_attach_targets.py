@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.conftest import StartPython
 from tests.support import JDK, PATIENCE, Child, User
 
@@ -96,17 +97,7 @@ def test_as_another_user(start_python: StartPython, private_user: User) -> None:
 
 def test_a_target_that_dies_in_the_middle(start_python: StartPython) -> None:
     """No client waits for it any longer."""
-    code = """
-import time, vmscope
-from vmscope.commands import registry
-def wait(out):
-    print("asked", flush=True)
-    time.sleep(600)
-registry.register(registry.Command("Test.wait", "Waits.", wait))
-vmscope.start()
-print("ready", flush=True)
-time.sleep(600)
-"""
+    code = programs.source("attach_targets/dies")
     for name, command in CLIENTS.items():
         if name.startswith("jinfo"):
             continue

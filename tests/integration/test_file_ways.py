@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 
 TMP = "mount -t tmpfs -o mode=1777 tmpfs /tmp\n"
 
@@ -103,22 +103,7 @@ def test_directory_on_a_file_system_of_its_own() -> None:
 
 def test_in_place_region_opens_when_it_is_whole() -> None:
     """Readers wait while the region says that it is not accessible."""
-    code = """
-        seen = []
-        write = os.write
-        def watched(fd, data):
-            seen.append(open(path, "rb").read()[7:8])
-            done = write(fd, data[:4096])
-            seen.append(open(path, "rb").read()[7:8])
-            return done
-        os.write = watched
-        with _directory.open_directory() as directory:
-            path = f"{directory.path}/{os.getpid()}"
-            file = _file.RegionFile()
-            _file._in_place(directory, str(os.getpid()), path, IMAGE, file)
-        os.write = write
-        answer(before=sorted({flag.hex() for flag in seen}), after=open(path, "rb").read()[7], count=len(seen))
-    """
+    code = programs.source("file_ways/in_place")
     assert json.loads(sandbox.run(code, mounts=TMP)) == {"before": ["", "00"], "after": 1, "count": 32}
 
 
@@ -166,30 +151,7 @@ def test_overlay(implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
         mount --bind /tmp/merged /tmp
     """
     )
-    code = """
-        from tests.wait import wait_for
-
-        def locked():
-            with open(path, "rb") as other:
-                try:
-                    fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    return True
-            return False
-
-        vm = os.fork()
-        if vm == 0:
-            vmscope.start()
-            time.sleep(60)
-            os._exit(0)
-        path = f"/tmp/hsperfdata_root/{vm}"
-        held = wait_for(lambda: os.path.exists(path) and locked())
-        os.kill(vm, 9)
-        os.waitpid(vm, 0)
-        answer(held=held, free=wait_for(lambda: not locked()))
-        with _directory.open_directory() as directory:
-            answer(removed=_stale.clean(directory, os.getpid()) == [str(vm)])
-    """
+    code = programs.source("file_ways/overlay")
     locks, last = map(json.loads, sandbox.run(code, mounts=mountable(mounts)).splitlines())
     assert locks == {"held": True, "free": True}
     assert last == {"removed": True}
@@ -199,24 +161,7 @@ def test_overlay(implementation: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("options", ["attr_timeout=0", "attr_timeout=0,no-allow-other", "attr_timeout=0,multithreaded"])
 def test_file_system_without_o_tmpfile(options: str) -> None:
     """FUSE, as sshfs and many a container's storage are: two names are two files to it, with a lock each."""
-    code = """
-        links = []
-        sys.addaudithook(lambda event, arguments: links.append(arguments[0]) if event == "os.link" else None)
-        vm = os.fork()
-        if vm == 0:
-            file, _ = publish()
-            try:
-                fcntl.flock(open(file.path, "rb"), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                answer(links=links, whole=open(file.path, "rb").read() == IMAGE, tree=len(tree()))
-            os.kill(os.getpid(), 9)
-        os.waitpid(vm, 0)
-        file, removed = publish()
-        file.unlink()
-        from tests.wait import wait_for
-        wait_for(lambda: len(tree()) <= 1)  # what is unlinked while open keeps a hidden name
-        answer(removed=removed == [str(vm)], tree=tree())
-    """
+    code = programs.source("file_ways/without_tmpfile")
     # As a pid namespace ends, so does the daemon in it.
     mounts = f"mount -t tmpfs -o mode=1777 tmpfs /mnt\nmount -t tmpfs tmpfs /tmp\nbindfs -o {options} /mnt /tmp"
     vm, after = map(json.loads, sandbox.run(code, mounts=mounts, pid=True).splitlines())

@@ -172,34 +172,7 @@ def test_a_child_that_forks_all_the_time_before_it_is_published() -> None:
 
 def test_a_child_of_direct_mode(implementation: str) -> None:
     """The file is the parent's memory. A child has its own, and leaves the parent's alone before it does."""
-    code = """
-        from tests.wait import wait_for
-        from vmscope.wire.decode import decode
-        vmscope.start("-XX:-PerfDataMirror", "-XX:PerfDataSamplingInterval=5")
-        counter = vmscope.counter("test.count")
-        counter.add(5)
-        path = vmscope.status().path
-        mapped = lambda path: any(line.split()[1] == "rw-s" for line in open("/proc/self/maps") if path in line)
-        def values(path):
-            with open(path, "rb") as file:
-                data = file.read()
-            return decode(data).values(data)
-        pid = os.fork()
-        if pid == 0:
-            counter.add(100)
-            vmscope.counter("test.child").inc()
-            wait_for(lambda: vmscope.status().path and values(vmscope.status().path).get("test.count") == 100)
-            own = values(vmscope.status().path)
-            answer(count=own["test.count"], child=own["test.child"], parents=mapped(path))
-            sys.exit()
-        os.waitpid(pid, 0)
-        counter.inc()
-        direct = mapped(path)
-        wait_for(lambda: values(path)["test.count"] == 6)
-        answer(count=values(path)["test.count"], child="test.child" in values(path), direct=direct)
-        vmscope.stop()
-        answer(left=os.path.exists(path), mapped=mapped(path))
-    """
+    code = programs.source("fork/direct_mode")
     assert answers(code) == [
         {"count": 100, "child": 1, "parents": False},
         {"count": 6, "child": False, "direct": True},
@@ -369,27 +342,7 @@ def test_the_threads_come_back_while_what_forked_calls_another(implementation: s
 def test_a_fork_that_fails(private_user: User, start_python: StartPython) -> None:
     """The parent's region is kept current as before."""
     child = start_python(
-        """
-        import resource, vmscope
-        from tests.wait import wait_for
-        vmscope.start("-XX:PerfDataSamplingInterval=5")
-        counter = vmscope.counter("test.count")
-        limits = resource.getrlimit(resource.RLIMIT_NPROC)
-        resource.setrlimit(resource.RLIMIT_NPROC, (0, limits[1]))
-        print("ready", flush=True)
-        try:
-            os.fork()
-        except BlockingIOError as error:
-            print(type(error).__name__, flush=True)
-        resource.setrlimit(resource.RLIMIT_NPROC, limits)
-        input()
-        os.fork() or os._exit(0)
-        os.wait()
-        counter.add(5)
-        with vmscope.vm(os.getpid()) as vm:
-            wait_for(lambda: vm.values().get("test.count") == 5)
-            print(vm.values()["test.count"], flush=True)
-        """,
+        programs.source("fork/fails"),
         user=private_user,
         preload=[
             "ctypes",

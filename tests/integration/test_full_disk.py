@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import sandbox
+from tests import programs, sandbox
 from tests.support import Child
 
 NO_ROOM = "mount -t tmpfs -o size=48k tmpfs /tmp\n"
@@ -107,18 +107,7 @@ file.unlink()
 
 
 def test_program_goes_on_in_private_memory_and_is_warned() -> None:
-    code = """
-        import logging
-        logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(name)s %(message)s", level=logging.WARNING)
-        vmscope.start()
-        counter = vmscope.counter("test.full")
-        counter.add(5)
-        status = vmscope.status()
-        answer(path=status.path, reason=status.reason, count=counter.value, pid=os.getpid())
-        vmscope.stop()
-        counter.inc()
-        answer(count=counter.value, tree=tree())
-    """
+    code = programs.source("full_disk/private_memory")
     warning, told, after = sandbox.run(code, mounts=NO_ROOM + DIRECTORY).splitlines()
     answer = json.loads(told)
     reason = f"cannot make /tmp/hsperfdata_root/{answer['pid']}: No space left on device"
@@ -171,23 +160,7 @@ def test_nothing_is_printed_where_nobody_listens() -> None:
 
 def test_disk_that_fills_later_does_no_harm() -> None:
     """The room was taken when the file was made: the mirror goes on writing."""
-    code = """
-        vmscope.start("-XX:PerfDataSamplingInterval=10")
-        counter = vmscope.counter("test.later")
-        try:
-            with open("/tmp/filler", "wb", buffering=0) as filler:
-                while True:
-                    filler.write(bytes(4096))
-        except OSError as error:
-            full = error.errno == errno.ENOSPC
-        counter.add(0x1122334455667788)
-        wanted = (0x1122334455667788).to_bytes(8, sys.byteorder)
-        from tests.wait import wait_for
-        wait_for(lambda: wanted in open(vmscope.status().path, "rb").read())
-        answer(full=full, seen=wanted in open(vmscope.status().path, "rb").read())
-        vmscope.stop()
-        answer(tree=tree())
-    """
+    code = programs.source("full_disk/fills_later")
     seen, left = map(json.loads, sandbox.run(code, mounts="mount -t tmpfs -o size=1m tmpfs /tmp").splitlines())
     assert seen == {"full": True, "seen": True}
     assert left == {"tree": ["/tmp/filler", "/tmp/hsperfdata_root"]}

@@ -118,24 +118,7 @@ def test_another_users_connections_hold_no_place(
 ) -> None:
     """Even where the socket's mode lets him connect, as often as he can."""
     child = start_vmscope()
-    flood = """
-        import socket, sys
-        path = "/tmp/.java_pid" + sys.argv[1]
-        try:
-            with socket.socket(socket.AF_UNIX) as client:
-                client.connect(path)
-        except PermissionError:
-            print("refused", flush=True)
-        sys.stdin.readline()
-        print("ready", flush=True)
-        while True:
-            with socket.socket(socket.AF_UNIX) as client:
-                try:
-                    client.connect(path)
-                    client.send(b"1\\0")
-                except OSError:
-                    pass
-    """
+    flood = programs.source("handover/flood")
     flooder = start_python(flood, str(child.pid), user=private_user, preload=["socket"], ready=False)
     assert flooder.readline() == "refused"
     path_of(child.pid).chmod(0o777)
@@ -187,17 +170,7 @@ def test_a_child_holds_no_client(start_vmscope: StartVMScope, implementation: st
 @C_ONLY
 def test_a_child_that_nobody_told_us_of_has_no_way_in(start_vmscope: StartVMScope) -> None:
     """One forked by C code, which may run as another user: what has it could take the sockets at the next fork."""
-    code = """
-import ctypes, os
-def sockets():
-    found = (f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd"))
-    return [os.readlink(path) for path in found if os.path.exists(path) and os.readlink(path).startswith("socket:")]
-def fork():
-    pid = ctypes.PyDLL(None).fork()
-    if pid == 0:
-        os._exit(len(sockets()))
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-"""
+    code = programs.source("handover/bare_fork")
     child = start_vmscope(code=code)
     assert child.ask("len(sockets())") == "1"
     assert child.ask("fork()") == "0"
@@ -390,21 +363,7 @@ def ask_or_not(pid: int) -> str:
 def test_a_thread_that_cannot_be_started_again(private_user: User, start_python: StartPython) -> None:
     """After a fork, where the user has no process left: it is said, and comes when it can."""
     child = start_python(
-        """
-        import resource, sys, vmscope
-        vmscope.start()
-        limits = resource.getrlimit(resource.RLIMIT_NPROC)
-        def limit(most):
-            resource.setrlimit(resource.RLIMIT_NPROC, (most, limits[1]))
-        def fork():
-            try:
-                os.fork()
-            except BlockingIOError:
-                return True
-        print("ready", flush=True)
-        for line in sys.stdin:
-            print(eval(line), flush=True)
-        """,
+        programs.source("handover/no_thread"),
         user=private_user,
         preload=["resource", "vmscope.process_status", *PRELOAD],
     )

@@ -300,37 +300,14 @@ before = seen()
 @C_ONLY
 def test_commands_have_the_programs_descriptors(start_vmscope: StartVMScope) -> None:
     """A file that is closed on the thread of a command is closed in the program; and one opened there, open."""
-    code = """
-import os
-from vmscope.commands import registry
-one, other = os.pipe()
-def swap(out):
-    os.close(one)
-    os.dup2(other, 77)
-registry.register(registry.Command("Test.swap", "Closes, and opens.", swap))
-def is_open(fd):
-    try: os.fstat(fd)
-    except OSError: return False
-    return True
-"""
+    code = programs.source("listener/swapped_descriptor")
     child = start_vmscope(code=code)
     assert ask(child.pid, "jcmd", "Test.swap").startswith("0\n")
     assert child.ask("is_open(one), is_open(other), is_open(77)") == "(False, True, True)"
 
 
 def test_no_collection_on_its_thread(start_vmscope: StartVMScope) -> None:
-    code = """
-import _thread, gc
-from vmscope.commands import registry
-gc.set_threshold(500, 5, 5)
-where = set()
-gc.callbacks.append(lambda phase, info: where.add(_thread.get_ident()))
-ident = _thread.get_ident()
-def make(out):
-    for _ in range(10_000): [].append([])
-    kept = [[] for _ in range(10_000)]
-registry.register(registry.Command("Test.make", "Makes a lot.", make))
-"""
+    code = programs.source("listener/no_collection")
     child = start_vmscope(code=code)
     assert ask(child.pid, "jcmd", "Test.make").startswith("0\n")
     assert child.ask("where <= {ident}, gc.get_threshold()") == "(True, (500, 5, 5))"
@@ -472,24 +449,7 @@ def test_the_end_comes_between_two_steps(start_vmscope: StartVMScope, implementa
 
 def test_forks_while_a_command_imports_logging() -> None:
     """Which registers hooks of its own, when os.fork has called those that come before it."""
-    code = """
-import os
-from vmscope.commands import registry
-def load(out):
-    os.write(wake, b"x")
-    import logging
-registry.register(registry.Command("Test.load", "Imports logging.", load))
-register = os.register_at_fork
-asleep, wake = os.pipe()
-print("ready", flush=True)
-os.read(asleep, 1)
-for _ in range(20):
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0)
-    assert os.waitpid(pid, 0)[1] == 0
-assert os.register_at_fork is register
-"""
+    code = programs.source("listener/forks_and_logging")
     with Child([sys.executable, "-m", "vmscope", "run", "-c", code], merge_stderr=True) as child:
         assert child.readline() == "ready"
         assert ask(child.pid, "jcmd", "Test.load").startswith("0\n")

@@ -67,21 +67,7 @@ def reader_of(start_python: StartPython) -> Callable[[User], Child]:
     """A Python process of a user that has vmscope's reader at hand and evaluates what it is sent."""
 
     def start(user: User) -> Child:
-        code = """
-        import os, sys
-        import vmscope
-        from vmscope import cli, errors, reader
-        from vmscope.cli import ps
-        vmscope.start()
-        def refusal(pid):
-            try:
-                reader.vm(pid).close()
-            except errors.VMScopeError as error:
-                return f"{type(error).__name__}: {error}"
-        print("ready", flush=True)
-        for line in sys.stdin:
-            print(eval(line), flush=True)
-        """
+        code = programs.source("reader_hosts/start")
         return start_python(code, user=user, preload=["vmscope.runtime", "vmscope.reader", "vmscope.cli.ps"])
 
     return start

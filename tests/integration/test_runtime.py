@@ -46,28 +46,7 @@ def saved(path: Path) -> dict[str, int | str]:
 
 
 def test_the_life_of_a_region(implementation: str) -> None:
-    code = """
-        def show():
-            status = vmscope.status()
-            path = f"/tmp/hsperfdata_{_directory.user_name(os.geteuid())}/{os.getpid()}"
-            answer(running=status.running, own=status.path == path, there=os.path.exists(path), reason=status.reason,
-                   capacity=status.capacity, used=status.used > 0, implementation=status.implementation,
-                   count=counter.value)
-            counter.inc()
-
-        counter = vmscope.counter("test.count")
-        show()
-        vmscope.start("-XX:PerfDataMemorySize=30000")
-        show()
-        vmscope.start("-XX:PerfDataMemorySize=1m", "-XX:+PerfDisableSharedMem")
-        show()
-        vmscope.stop()
-        show()
-        vmscope.stop()
-        show()
-        vmscope.start()
-        show()
-    """
+    code = programs.source("runtime/life")
     idle = {"running": False, "own": False, "there": False, "capacity": 0, "used": False}
     live = {"running": True, "own": True, "there": True, "reason": "", "capacity": 32768, "used": True}
     stopped = {**idle, "reason": "vmscope.stop() was called"}
@@ -331,17 +310,7 @@ def test_no_memory() -> None:
 def test_no_thread(private_user: User, start_python: StartPython) -> None:
     """A region that nothing keeps current would lie: there is none."""
     child = start_python(
-        """
-        import resource, vmscope
-        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
-        print("ready", flush=True)
-        counter = vmscope.counter("test.count")
-        vmscope.start()
-        counter.inc()
-        status = vmscope.status()
-        files = set(os.listdir("/tmp/hsperfdata_" + os.environ["USER"])) & {str(os.getpid())}
-        print(status.path, counter.value, sorted(files), status.reason)
-        """,
+        programs.source("runtime/no_thread"),
         user=private_user,
         preload=["resource", "vmscope.runtime"],
     )
@@ -570,22 +539,7 @@ def test_how_a_process_ends(end: str, status: int, left: bool | str, implementat
 
 
 def test_exec_that_fails_leaves_the_process_published(implementation: str) -> None:
-    code = """
-        vmscope.start()
-        path = vmscope.status().path
-        with open("/tmp/text", "w") as file:
-            file.write("no program")
-        os.chmod("/tmp/text", 0o700)
-        for name in ("/tmp/text", "/tmp/nothing"):
-            try:
-                os.execv(name, [name])
-            except OSError:
-                pass
-        from tests.wait import wait_for
-        wait_for(lambda: os.path.exists(path) and vmscope.status().path and not vmscope.status().reason)
-        wait_for(lambda: os.path.exists(vmscope.status().attach_path or ""))
-        answer(path=vmscope.status().path == path, left=os.listdir("/tmp/hsperfdata_root") == [str(os.getpid())])
-    """
+    code = programs.source("runtime/exec_fails")
     assert json.loads(sandbox.run(dedent(code), mounts=TMP)) == {"path": True, "left": True}
 
 
@@ -608,20 +562,7 @@ def test_a_process_that_becomes_another_program_publishes_again() -> None:
 
 def test_a_file_that_a_tmp_cleaner_removed() -> None:
     """What has come to stand in its place is neither written nor unlinked."""
-    code = """
-        vmscope.start("-XX:PerfDataSamplingInterval=5")
-        path = vmscope.status().path
-        os.unlink(path)
-        with open(path, "wb") as file:
-            file.write(b"somebody else's")
-        counter = vmscope.counter("test.count")
-        counter.inc()
-        from tests.wait import wait_for
-        wait_for(lambda: any("another file stands there" in problem for problem in vmscope.status().problems))
-        vmscope.stop()
-        answer(count=counter.value, there=open(path).read())
-        os.unlink(path)
-    """
+    code = programs.source("runtime/removed_file")
     assert answers(code) == [{"count": 1, "there": "somebody else's"}]
 
 
@@ -689,22 +630,7 @@ def test_a_file_that_is_lost_while_nothing_runs(start_python: StartPython) -> No
 def test_a_file_that_is_lost_while_its_thread_opens_it(start_python: StartPython, implementation: str) -> None:
     if implementation == "c":
         pytest.skip("C is not stopped between these two steps")
-    code = """
-import os, sys, vmscope
-opened = os.open
-def lose(path, flags, *arguments, **options):
-    fd = opened(path, flags, *arguments, **options)
-    if os.fsdecode(path).endswith(f"/{os.getpid()}") and flags & os.O_WRONLY and not flags & os.O_CREAT:
-        os.open = opened
-        os.unlink(path)
-    return fd
-os.open = lose
-vmscope.start()
-print(vmscope.status().path, flush=True)
-input()
-print(os.open is opened, flush=True)
-input()
-"""
+    code = programs.source("runtime/lost_while_it_is_opened")
     child = start_python(code, ready=False)
     path = Path(child.readline())
 
@@ -717,31 +643,7 @@ input()
 
 
 def test_the_collectors_counts_are_cpythons_own(tmp_path: Path) -> None:
-    code = """
-        import gc
-        times = [0, 0, 0]
-        def watch(phase, info):
-            global began
-            if phase == "start":
-                began = time.monotonic_ns()
-            else:
-                times[info["generation"]] += time.monotonic_ns() - began
-        gc.collect()
-        vmscope.start("-XX:PerfDataSaveFile=saved", "-XX:PerfDataSamplingInterval=0")  # nobody else wants the GIL
-        gc.callbacks.append(watch)
-        kept = []
-        for i in range(200_000):
-            pair = []
-            pair.append(pair)
-            kept.append([i])
-        for i in range(5):
-            gc.collect()
-        gc.collect(0)
-        gc.collect(1)
-        gc.disable()
-        vmscope.stop()
-        answer(stats=gc.get_stats(), times=times)
-    """
+    code = programs.source("runtime/collector")
     (answer,) = answers(code, cwd=tmp_path)
     values = saved(tmp_path / "saved")
     for generation, row in enumerate(answer["stats"]):
@@ -793,23 +695,7 @@ def test_what_a_program_sees_of_it(implementation: str) -> None:
 
 def test_a_program_that_closes_every_descriptor(tmp_path: Path) -> None:
     """As daemons do. Nothing of ours is written into whatever gets the numbers next."""
-    code = """
-        vmscope.start("-XX:PerfDataSamplingInterval=1")
-        counter = vmscope.counter("test.count")
-        time.sleep(0.05)  # the threads have come by
-        os.closerange(3, 1024)
-        files = [open(f"file.{i}", "w+b", buffering=0) for i in range(8)]
-        for file in files:
-            file.write(bytes(1 << 20))
-        for i in range(20):
-            counter.inc()
-            time.sleep(0.005)  # the mirror comes in between
-        answer(clean=all(os.pread(file.fileno(), 1 << 20, 0) == bytes(1 << 20) for file in files))
-        vmscope.stop()
-        answer(count=counter.value, left=os.listdir(f"/tmp/hsperfdata_{_directory.user_name(os.geteuid())}").count(
-            str(os.getpid())))
-        os._exit(0)
-    """
+    code = programs.source("runtime/closes_descriptors")
     assert answers(code, cwd=tmp_path) == [{"clean": True}, {"count": 20, "left": 0}]
 
 
@@ -863,22 +749,5 @@ def test_a_thread_may_start_it() -> None:
 
 
 def test_threads_that_start_and_stop_at_once() -> None:
-    code = """
-        import threading
-        stop = time.monotonic() + 1
-        def work(call):
-            while time.monotonic() < stop:
-                call()
-        threads = [threading.Thread(target=work, args=[call]) for call in (vmscope.start, vmscope.stop) * 2]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        vmscope.start()
-        answer(reason=vmscope.status().reason, there=os.path.exists(vmscope.status().path))
-        vmscope.stop()
-        from tests.wait import wait_for
-        wait_for(lambda: len(os.listdir("/proc/self/task")) == 1)
-        answer(threads=len(os.listdir("/proc/self/task")))
-    """
+    code = programs.source("runtime/threads_at_once")
     assert answers(code) == [{"reason": "", "there": True}, {"threads": 1}]

@@ -161,18 +161,7 @@ static int begin(char *options UNUSED) {
 
 def test_in_a_child_the_monitors_that_others_had_are_free(tmp_path: Path) -> None:
     """Whatever the others are just doing with monitors."""
-    program = """
-        import os, warnings
-        warnings.simplefilter("ignore")
-        for _ in range(30):
-            child = os.fork()
-            if not child:
-                os.environ["CHILD"] = "1"
-                break
-            assert os.waitpid(child, 0)[1] == 0
-        else:
-            print("all ended", flush=True)
-    """
+    program = programs.source("native_forks/monitors")
     assert build(MONITORS, tmp_path).lines(program) == ["all ended"]
 
 

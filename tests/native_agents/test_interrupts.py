@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.c_agents import build
 
 needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 has no sys.monitoring, which this needs")
@@ -138,19 +139,7 @@ static int begin(char *options UNUSED) {
 
 @needs_monitoring
 def test_a_thread_of_the_program_is_suspended_resumed_and_stopped(tmp_path: Path) -> None:
-    program = """
-        import threading
-        def work():
-            count = 0
-            try:
-                while True:
-                    count += 1
-            except RuntimeError as error:
-                print(repr(error), flush=True)
-        worker = threading.Thread(target=work, name="worker")
-        worker.start()
-        worker.join()
-    """
+    program = programs.source("native_interrupts/suspended")
     found = build(CONTROL, tmp_path).lines(program)
     assert sorted(found) == sorted(
         ["suspend: 0 14", "suspended: 1", "resume: 0 13", "stop: 0", "RuntimeError('from the agent')"]
@@ -239,23 +228,7 @@ static int begin(char *options UNUSED) {
 @needs_monitoring
 def test_what_a_handler_raises_in_a_call_of_the_agent_s_reaches_the_program(tmp_path: Path) -> None:
     """SIGUSR1 comes before a call, whose Python code is the first that may run the handler."""
-    program = """
-        import signal
-        class Stop(Exception):
-            pass
-        def handler(number, frame):
-            raise Stop
-        def in_jvmti(): print("never")
-        def in_jni(): print("never")
-        def in_wait(): print("never")
-        for action, kind in ((handler, Stop), (signal.default_int_handler, KeyboardInterrupt)):
-            signal.signal(signal.SIGUSR1, action)
-            for function in (in_jvmti, in_jni, in_wait):
-                try:
-                    function()
-                except kind as error:
-                    print(repr(error), flush=True)
-    """
+    program = programs.source("native_interrupts/handler_raises")
     found = build(SIGNALS, tmp_path).lines(program)
     once = ["JVM TI: 113", "again: 0 0", "{}", "JNI: 1", "{}", "wait: 0 0", "{}"]
     assert found == [line.format(name) for name in ("Stop()", "KeyboardInterrupt()") for line in once]
