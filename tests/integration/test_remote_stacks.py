@@ -82,7 +82,7 @@ def test_threads_that_stand_still(python: str) -> None:
         ]  # fmt: skip
         assert [each.main for each in threads] == [True, False, False, False, False, False]
         assert {each.native_id for each in threads} == {int(each) for each in os.listdir(f"/proc/{child.pid}/task")}
-        assert not any(each.gil or each.running or each.lost or each.cut for each in threads)
+        assert [each for each in threads if each.gil or each.running or each.lost or each.cut] == []
         main, shop, deep, generator, awaits, calls = threads
         assert functions(main) == ["main", "<module>"]
         assert main.frames[0].file == program("threads")
@@ -110,7 +110,7 @@ def test_a_busy_one_has_the_gil(python: str) -> None:
         wait_for(lambda: stacks.take()[0].gil, "it does not begin")
         taken = [stacks.take() for _ in range(50)]
         assert sum(threads[0].gil for threads in taken) >= 45
-        assert not any(threads[1].gil for threads in taken)
+        assert [threads for threads in taken if threads[1].gil] == []
         assert {functions(threads[0])[-1] for threads in taken} == {"<module>"}
 
 
@@ -129,7 +129,7 @@ def test_the_command(tmp_path: Path) -> None:
         assert lines[2] == f'"MainThread" {child.pid}: idle'
         assert lines[3].startswith("    main (")
         assert lines[3].endswith(f"sho\\x1b[2Jp.py:{line})")
-        assert any(line.startswith('"wörker\\x1b[2J" ') for line in lines)
+        assert any(line.startswith('"wörker\\x1b[2J" ') for line in lines), lines
         assert "\x1b" not in run.stdout
         with_locals = vmscope("stack", "--locals", str(child.pid)).stdout
         assert "        text = 'é\\n'\n" in with_locals
@@ -348,7 +348,7 @@ def test_a_container() -> None:
             threads = stacks.take()
         assert named(threads, "MainThread").native_id == pid
         assert {each.native_id for each in threads} == {int(each) for each in os.listdir(f"/proc/{pid}/task")}
-        assert not any(each.state == "?" for each in threads)
+        assert [each for each in threads if each.state == "?"] == []
 
 
 # -- processes that lie ---------------------------------------------------------------------------
