@@ -185,6 +185,13 @@ child = metric.labels("x")
 update = child.inc
 count = lambda: child._value.get()
 """,
+    "exemplar": """
+import vmscope
+vmscope.start()
+metric = Histogram("h", "d")
+def update(): metric.observe(0.5, exemplar={"trace_id": "abc"})
+def count(): return sum(bucket.get() for bucket in metric._buckets)
+""",
     "histogram": """
 metric = Histogram("h", "d")
 def update(): metric.observe(0.5)
@@ -200,6 +207,55 @@ def test_no_update_hangs_or_is_lost(start_python: StartPython, folder: dict[str,
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=folder, timeout=60)
     word, total, counted = done.stdout.split()
     assert (word, total) == ("ready", counted), done
+
+
+LOCKED = """
+class Slow(Counter):
+    def _metric_init(self):  # with the lock of its parent
+        super()._metric_init()
+        meanwhile()
+
+def meanwhile():
+    pass
+metric = Slow("c", "d", ["l"])
+"""
+
+
+def test_labels_in_a_signal_handler_do_not_hang() -> None:
+    code = """
+def handler(*_):
+    global meanwhile
+    meanwhile = lambda: None
+    metric.labels("handler").inc()
+def meanwhile():
+    os.kill(os.getpid(), signal.SIGUSR1)
+signal.signal(signal.SIGUSR1, handler)
+metric.labels("x").inc()
+print(sorted(labels for labels, in metric._metrics), metric.labels("handler")._value.get())
+"""
+    assert run(LOCKED + code) == "['handler', 'x'] 1.0\n"
+
+
+def test_labels_in_a_child_do_not_hang() -> None:
+    """It was forked while another thread had the lock."""
+    code = """
+there, go_on = threading.Event(), threading.Event()
+def meanwhile():
+    there.set()
+    go_on.wait()
+thread = threading.Thread(target=lambda: metric.labels("x").inc())
+thread.start()
+there.wait()
+meanwhile = lambda: None
+if (pid := os.fork()) == 0:
+    metric.labels("child").inc()
+    os._exit(int(metric.labels("child")._value.get()))
+status = os.waitpid(pid, 0)[1]
+go_on.set()
+thread.join()
+print(os.waitstatus_to_exitcode(status), metric.labels("x")._value.get())
+"""
+    assert run("import warnings; warnings.simplefilter('ignore')" + LOCKED + code) == "1 1.0\n"
 
 
 def run(code: str, env: dict[str, str] | None = None) -> str:

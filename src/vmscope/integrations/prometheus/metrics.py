@@ -8,7 +8,7 @@ import time
 from functools import wraps
 from types import MemberDescriptorType, MethodType
 
-from vmscope.integrations.prometheus import removal, states
+from vmscope.integrations.prometheus import locks, removal, states
 from vmscope.integrations.prometheus.cells import (
     Bucket,
     CounterCell,
@@ -52,7 +52,7 @@ def _replacements(module: ModuleType) -> Replacements:
         return _of_values(module)
     if module.__name__.endswith(".metrics"):
         changed = [*_of_metrics(module), *states.replacements(module), *removal.replacements(module, GROUPS)]
-        return [*changed, *_of_classes(module)]
+        return [(module, "Lock", locks.make), *changed, *_of_classes(module)]
     from vmscope.integrations.prometheus import collector
 
     return [(module, name, found) for name, found in collector.replacements(module).items()]
