@@ -150,6 +150,8 @@ def test_what_is_not_valid_is_not_shown(start: Start, start_vmscope: StartVMScop
         "g": '{trace_id="g\\u000a# EOF"} 1 1 1',
         "h": "",
         "i": '{trace_id="\\u001b[31m\\u202e"} 1e3 1700000000.5',
+        "k": '{trace_id="k"} 1 1e300',
+        "l": '{trace_id="l"} 1 -1',
         "j": '{trace_id="' + "j" * 120 + '"} 1 1',
     }
     code = "".join(

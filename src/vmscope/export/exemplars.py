@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LONGEST = 128  # characters of the names and values of all labels
+LATEST = 1e11  # seconds since the epoch: what is later is not a time
 
 
 class Exemplar:
@@ -35,7 +36,7 @@ def parsed(text: str) -> Exemplar | None:
         value, time = map(float, words)
     except ValueError:
         return None
-    if labels is None or not (math.isfinite(value) and math.isfinite(time)):
+    if labels is None or not (math.isfinite(value) and 0 <= time < LATEST):
         return None
     if sum(len(name) + len(word) for name, word in labels) > LONGEST:
         return None
