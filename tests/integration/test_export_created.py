@@ -30,6 +30,7 @@ for number in range(2):
     reads, writes = os.pipe()
     forked.append(time.time())
     if (child := os.fork()) == 0:
+        [os.close(pipe) for pipe in (*pipes, writes)]  # its parent's end is its own too
         sold.labels("tea" if number == 0 else "rum").inc(0.5)
         delay.observe(1)
         size.observe(2)

@@ -59,6 +59,7 @@ pipes = []
 for number in range(2):
     reads, writes = os.pipe()
     if os.fork() == 0:
+        [os.close(pipe) for pipe in (*pipes, writes)]  # its parent's end is its own too
         sold.labels("tea").inc(exemplar={"trace_id": f"counter{number}", "span_id": "a b"})
         sold.labels("tea").inc(0.5)
         delay.observe(1.5, exemplar={"trace_id": f"bucket{number}"})
@@ -121,6 +122,7 @@ delay = vmscope.histogram("shop.delay", bounds=[1])
 delay.observe(0.5, exemplar={"trace_id": "parent"})
 reads, writes = os.pipe()
 if (child := os.fork()) == 0:
+    os.close(writes)
     delay.observe(7, exemplar={"trace_id": "child"})
     os.read(reads, 1)
     os._exit(0)
