@@ -191,9 +191,10 @@ class Inside:
     def _metrics(self, method: str, headers: dict[str, str]) -> bytes:
         from vmscope.export import compression, text
         from vmscope.export.host import Host, Options
+        from vmscope.reader.roster import Roster
 
         if self._host is None:
-            self._host = Host(Options(of=os.getpid()))
+            self._host = Host(Options(of=os.getpid()), Roster(keeps_descriptors=False))
         form = text.negotiate(headers.get("accept", ""))
         body, more = self._host.render(form), {"Vary": "Accept, Accept-Encoding"}
         if compression.accepted(headers.get("accept-encoding", "")):

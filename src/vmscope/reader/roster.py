@@ -16,6 +16,7 @@ from vmscope.reader.process import exists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import select
     from collections.abc import Callable
 
     from vmscope.reader.ownership import Owner
@@ -27,22 +28,23 @@ class Roster:
     """`vms` by pid, and `changes`, which counts how often that is another set. Close it after use.
 
     What `holds` says so of is not closed when it leaves the set, but put into `gone`, for who takes it out there.
+    `keeps_descriptors`: not so on a thread that has a table of its own, with which they go.
     """
 
-    def __init__(self, tmp: str = TMP) -> None:
+    def __init__(self, tmp: str = TMP, *, keeps_descriptors: bool = True) -> None:
         self.vms: dict[int, VM] = {}
         self.changes = 0
         self.gone: list[VM] = []
         self.holds: Callable[[VM], bool] = lambda vm: False
         self._tmp = tmp
-        self._exits = _ExitWatch()
+        self._exits = _ExitWatch(keeps_descriptors)
         self._times: dict[str, int] = {}
         self._due = 0.0
 
     def refresh(self) -> bool:
         """Looks again. Whether the VMs are others than before."""
         before = self.changes
-        for pid in self._exits.ended(self.vms):
+        for pid in self._exits.ended():
             self.remove(pid)
         now = time.monotonic()
         if now >= self._due or _times(self._tmp) != self._times:
@@ -134,37 +136,47 @@ def _times(tmp: str) -> dict[str, int]:
 class _ExitWatch:
     """Tells which processes have ended, all at once: by a descriptor of each, as a pid is given again."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeps_descriptors: bool) -> None:
         self._descriptors: dict[int, int] = {}
         self._pids: dict[int, int] = {}
-        self._poll = None
+        self._others: set[int] = set()  # pids that have no descriptor
+        self._poll: select.poll | select.epoll | None = None
         if sys.platform == "linux":
             import select
 
-            self._poll = select.poll()
+            # An epoll object closes its descriptor when it goes, whatever has that number then.
+            self._poll = select.epoll() if keeps_descriptors else select.poll()
 
     def watch(self, pid: int) -> None:
-        if self._poll is None:
+        if self._poll is None or sys.platform != "linux":
+            self._others.add(pid)
             return
         try:
             descriptor = os.pidfd_open(pid)
-        except OSError:  # an old kernel, or no descriptor left: the next discovery tells
+        except OSError:  # an old kernel, or no descriptor left
+            self._others.add(pid)
+            return
+        try:
+            self._poll.register(descriptor, 1)  # POLLIN, EPOLLIN
+        except OSError:  # no more may be watched by this user
+            os.close(descriptor)
+            self._others.add(pid)
             return
         self._descriptors[pid] = descriptor
         self._pids[descriptor] = pid
-        self._poll.register(descriptor, 1)  # POLLIN
 
     def forget(self, pid: int) -> None:
+        self._others.discard(pid)
         descriptor = self._descriptors.pop(pid, None)
         if descriptor is not None and self._poll is not None:
             self._poll.unregister(descriptor)
             del self._pids[descriptor]
             os.close(descriptor)
 
-    def ended(self, pids: dict[int, VM]) -> list[int]:
-        """Those of `pids` that have ended."""
+    def ended(self) -> list[int]:
+        """Those that have ended."""
         found = [self._pids[descriptor] for descriptor, _ in self._poll.poll(0)] if self._poll is not None else []
-        return found + [pid for pid in pids if pid not in self._descriptors and not _runs(pid)]
+        return found + [pid for pid in self._others if not _runs(pid)]
 
 
 def _runs(pid: int) -> bool:
