@@ -12,6 +12,7 @@ import pytest
 from vmscope.native.attach import protocol
 from vmscope.native.counters import histogram, slots, tally
 from vmscope.native.events import dispatch, suspend_gate
+from vmscope.native.export import answer
 from vmscope.native.heap import class_histogram, dump, gc_objects
 from vmscope.native.locks import deferring_lock, locks
 from vmscope.native.region import entries, mirror, walk
@@ -35,6 +36,7 @@ _PARTS: tuple[types.ModuleType, ...] = (
         walk,
     ),
     protocol,
+    answer,
 )
 if sys.platform != "win32":
     from vmscope.native.attach import listener

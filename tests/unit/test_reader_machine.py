@@ -165,6 +165,19 @@ def test_a_vm_that_grows_or_goes_while_it_is_sampled(fleet: list[VM], tmp_path: 
     assert sampler.layouts > 1
 
 
+def test_chosen_columns(fleet: list[VM]) -> None:
+    """A VM that does not have all of its columns any more is lost."""
+    columns = [[number, number + 2] for number in range(5)]
+    sampler = Sampler(fleet, columns)
+    assert sampler.sample().tolist() == [number * 1000 + i for number in range(5) for i in (number, number + 2)]
+    assert sampler.index == [0, 2, 4, 6, 8]
+    assert sampler.names(1) == ["n.1", "n.3"]
+    columns[3].append(9)
+    sampler = Sampler(fleet, columns)
+    assert sampler.lost == [fleet[3]]
+    assert sampler.sample().tolist() == [0, 2, 1001, 1003, 2002, 2004, 4004, 4006]
+
+
 def test_a_vm_that_changes_without_pause_is_lost(fleet: list[VM], monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are sampled."""
     stamps = itertools.count(1000)
@@ -172,10 +185,12 @@ def test_a_vm_that_changes_without_pause_is_lost(fleet: list[VM], monkeypatch: p
     def restless(mappings: Iterable[native.Mapping]) -> Callable[..., list[int]]:
         gather = gather_all(mappings)
 
-        def gather_after_a_change(jobs: Sequence[tuple[native.Mapping, memoryview]], out: memoryview) -> list[int]:
+        def gather_after_a_change(
+            jobs: Sequence[tuple[native.Mapping, memoryview]], out: memoryview, *watched: memoryview
+        ) -> list[int]:
             with open(fleet[1].path, "r+b") as file:
                 os.pwrite(file.fileno(), struct.pack("=q", next(stamps)), 16)
-            return gather(jobs, out)
+            return gather(jobs, out, *watched)
 
         return gather_after_a_change
 

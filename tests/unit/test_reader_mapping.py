@@ -327,6 +327,15 @@ def test_gather_all_fills_one_buffer_and_names_the_lost(mapping_type: Any, tmp_p
     os.truncate(tmp_path / "3", 0)
     assert mapping_type.gather_all(jobs, out) == [1, 3]
     assert out.tolist() == [0, 0, 0, 0, 2, 2, 0, 0, 4, 4]
+    watched, seen = array("q", [8, PAGE - 8]), array("q", [-1] * 10)
+    out = array("q", [-1] * 10)
+    assert mapping_type.gather_all(jobs, out, watched, seen) == [1, 3]
+    assert out.tolist() == [0, 0, 0, 0, 2, 2, 0, 0, 4, 4]
+    assert seen.tolist() == [0, 0, 0, 0, 2, 2, 0, 0, 4, 4]
+    with pytest.raises(ValueError, match="too small"):
+        mapping_type.gather_all(jobs, out, watched, seen[:9])
+    with pytest.raises(ValueError, match="more values"):
+        mapping_type.gather_all(jobs, out, watched, array("q", [0] * 11))
     with pytest.raises(ValueError, match="too small"):
         mapping_type.gather_all(jobs, array("q", [0] * 9))
     with pytest.raises(ValueError, match="more values"):

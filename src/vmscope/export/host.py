@@ -22,6 +22,7 @@ from vmscope.export.table import Member, Table
 from vmscope.reader.process import read_file, user_name
 from vmscope.reader.roster import Roster
 from vmscope.reader.sampler import Sampler
+from vmscope.reader.structure import words
 from vmscope.services.naming import ORDER, container_id, service_name
 from vmscope.wire.series import is_mark
 
@@ -87,15 +88,17 @@ class Known:
 
 
 class Answer:
-    """One reading of all VMs: the table, the values of its lines, and what the exporter reports about itself."""
+    """One reading of all VMs: the table, the numbers that its values come from, which the next one overwrites, and
+    what the exporter reports about itself. `values` are there where they are asked for."""
 
-    __slots__ = ("created", "reads", "seconds", "table", "taken", "unreadable", "values")
+    __slots__ = ("created", "numbers", "reads", "seconds", "table", "taken", "unreadable", "values")
 
     def __init__(
-        self, table: Table, values: list[Number], unreadable: int, seconds: float, reads: int, created: float
+        self, table: Table, numbers: memoryview, unreadable: int, seconds: float, reads: int, created: float
     ) -> None:
         self.table = table
-        self.values = values
+        self.numbers = numbers
+        self.values: list[Number] = []
         self.unreadable = unreadable
         self.seconds = seconds
         self.reads = reads
@@ -104,12 +107,11 @@ class Answer:
 
     def own(self, form: Format) -> str:
         table = self.table
-        vms = sum(1 for member in table.members if member.pid)
         reasons = [((("reason", reason),), number) for reason, number in table.dropped.items()]
         return "".join(
             text.single(family, samples, form, self.created)
             for family, samples in (
-                (own.VMS, [((), vms)]),
+                (own.VMS, [((), table.vms)]),
                 (own.LINES, [((), table.lines)]),
                 (own.UNREADABLE, [((), self.unreadable)]),
                 (own.DROPPED, reasons),
@@ -131,6 +133,8 @@ class Host:
         self._unreadable: dict[VM, float] = {}  # until when each is left alone
         self._sampler = Sampler(())
         self._members: list[Member] = []
+        self._with_facts: list[Member] = []
+        self._rows: dict[ended.Key, Labels] = {}  # of services that keep totals
         self._ended: list[Known] = []  # of services that keep totals, whose numbers are not in them yet
         self._keepers = ended.Keepers()
         self._shown: list[Known] = []  # whose the members are
@@ -142,7 +146,7 @@ class Host:
             self._roster.holds = lambda vm: ended.key_of(vm) is not None
             ended.adopt()
         self._layouts = -1
-        self._templates: dict[Format, tuple[Table, bytes]] = {}
+        self._templates: dict[Format, text.Template] = {}
         self._reads = 0
         self._created = time.time()
 
@@ -154,19 +158,20 @@ class Host:
     def read(self) -> Answer:
         """Every VM's numbers, now."""
         with self._lock:
-            return self._read()
+            answer = self._read()
+            answer.values = answer.table.values(answer.numbers)
+            return answer
 
     def render(self, form: Format) -> bytes:
         """The answer in one of the text formats."""
         with self._lock:
             answer = self._read()
             exemplars = self._exemplars(answer.table) if form.openmetrics else {}
-            table, template = self._templates.get(form, (None, b""))
-            if table is not answer.table:
-                template = text.template(answer.table, form)
-                self._templates[form] = answer.table, template
-        end = answer.own(form) + ("# EOF\n" if form.openmetrics else "")
-        return text.fill(template, answer.table, answer.values, exemplars) + end.encode()
+            template = self._templates.get(form)
+            if template is None or template.table is not answer.table:
+                template = self._templates[form] = text.Template(answer.table, form)
+            end = answer.own(form) + ("# EOF\n" if form.openmetrics else "")
+            return template.fill(answer.numbers, exemplars, end)
 
     def resources(self, table: Table) -> list[dict[str, str | int]]:
         """What OpenTelemetry gets for each row of a table, whose rows are VMs."""
@@ -191,17 +196,17 @@ class Host:
         if self._take_over() or changed or is_due or self._layouts < 0:
             self._lay_out()
         numbers = self._sample()
-        for member in self._members:
-            if member.facts:
-                member.facts = facts(member.pid)
-        table = self._with_totals(numbers)
-        values = table.values(numbers)
+        for member in self._with_facts:
+            member.facts = facts(member.pid)
+        table, numbers = self._with_totals(numbers)
         seconds = time.perf_counter() - begin
-        return Answer(table, values, len(self._unreadable), seconds, self._reads, self._created)
+        return Answer(table, numbers, len(self._unreadable), seconds, self._reads, self._created)
 
     def _take_over(self) -> bool:
         """Processes that have ended: what they have counted goes on counting. Whether these are others than before."""
         gone, self._roster.gone = self._roster.gone, []
+        if not gone and not self._ended:
+            return False
         if gone:
             ended.adopt()
         before = list(self._ended)
@@ -224,39 +229,40 @@ class Host:
         self._ended = waiting
         return before != waiting
 
-    def _with_totals(self, numbers: list[int]) -> Table:
-        """The table of these numbers, to which those of the totals are added. A process that is in both counts once."""
-        kept = self._keepers.read(known.key for known in self._shown if known.key) if self._keeps else {}
-        for known in self._shown:
-            known.noted = known.key in kept and known.note in kept[known.key].notes
-        if any(known.noted for known in self._shown):
-            self._leave_out_noted(numbers)
-        rows = {known.key: self._row(known.vm.pid or 0, known) for known in reversed(self._shown)}
-        members = []
+    def _with_totals(self, numbers: memoryview) -> tuple[Table, memoryview]:
+        """The table of these numbers, and they with those of the totals. A process that is in both counts once."""
+        kept = self._keepers.read(self._rows)
+        if kept:
+            for known in self._shown:
+                known.noted = known.key in kept and known.note in kept[known.key].notes
+            if any(known.noted for known in self._shown):
+                numbers = self._without_noted(numbers)
+        members, more = [], []
         for key, found in kept.items():
-            if key in rows and found.numbers:
-                members.append(Member(self._plan_of_totals(found), rows[key], 0, found.created / 1000))
-                numbers += [number for number, _, _ in found.numbers.values()]
-        parts = [*self._members, *members]
+            if key in self._rows and found.numbers:
+                member = Member(self._plan_of_totals(found), self._rows[key], 0, found.created / 1000)
+                members.append(member)
+                of_service = [number for number, _, _ in found.numbers.values()]
+                more += [of_service[column] for column in member.plan.columns]
         plans = [member.plan for member in members]
         if self._table is None or self._laid_out != plans:
             self._laid_out = plans
             reserved = self.options.rules is None or self.options.rules.standard
-            self._table = Table(parts, reserved=reserved)
-        return self._table
+            self._table = Table([*self._members, *members], reserved=reserved)
+        return self._table, _joined([numbers, words("q", more)]) if more else numbers
 
-    def _leave_out_noted(self, numbers: list[int]) -> None:
+    def _without_noted(self, numbers: memoryview) -> memoryview:
         """Takes the processes that are in the totals out of the members, and their numbers from these."""
-        shown, members, left, start = [], [], [], 0
+        shown, left, start = [], [], 0
         for known, member in zip(self._shown, self._members, strict=True):
             end = start + member.plan.width
             if not known.noted:
-                shown.append(known)
-                members.append(member)
-                left += numbers[start:end]
+                shown.append((known, member))
+                left.append(numbers[start:end])
             start = end
-        numbers[:] = left
-        self._shown, self._members, self._table, self._layouts = shown, members, None, -1
+        self._show(shown)
+        self._layouts = -1
+        return _joined(left)
 
     def _plan_of_totals(self, found: Totals) -> Plan:
         names = tuple(found.numbers)
@@ -280,10 +286,10 @@ class Host:
                     member.texts = {}
         return table.exemplars()
 
-    def _sample(self) -> list[int]:
+    def _sample(self) -> memoryview:
         """The numbers of all members. Members are laid out anew until all of them can be read."""
         for attempt in count():
-            numbers: list[int] = self._sampler.sample().tolist()
+            numbers = self._sampler.sample()
             if self._sampler.layouts == self._layouts and not self._sampler.lost:
                 if not self._were_removed(numbers) or attempt >= _ATTEMPTS:
                     break
@@ -295,7 +301,7 @@ class Host:
             self._lay_out()
         return numbers
 
-    def _were_removed(self, numbers: list[int]) -> bool:
+    def _were_removed(self, numbers: memoryview) -> bool:
         """Whether series were removed, or made anew, since their VMs were laid out."""
         found = [known for known, place, value in self._remade if numbers[place] != value]
         for known in found:
@@ -308,7 +314,7 @@ class Host:
         for known, member in zip(self._shown, self._members, strict=True):
             vm = known.vm
             try:
-                if len(vm.reader.structure().names) != member.plan.width:
+                if len(vm.reader.structure().names) != member.plan.entries:
                     found.append(vm)
             except VMScopeError:
                 found.append(vm)
@@ -337,22 +343,27 @@ class Host:
                 self._leave_out([known.vm])
                 continue
             member = Member(plan, self._row(pid, known), 0 if known.ended else pid, known.created)
-            if any(column >= plan.width for column in plan.columns):
+            if plan.facts:
                 member.facts = lacking
             found.append((known, member))
         trusted = ("root", user_name(os.geteuid())) if sys.platform != "win32" else ()
         found.sort(key=lambda pair: (pair[0].user not in trusted, pair[1].row, id(pair[1].plan), pair[1].pid))
-        self._members = [member for _, member in found]
+        self._show(found)
+        self._sampler = Sampler([known.vm for known in self._shown], [member.plan.columns for member in self._members])
+        self._layouts = self._sampler.layouts
+        if len(self._plans) > _PLANS:
+            self._plans.clear()
+
+    def _show(self, found: list[tuple[Known, Member]]) -> None:
         self._shown = [known for known, _ in found]
+        self._members = [member for _, member in found]
+        self._with_facts = [member for member in self._members if member.facts]
         self._remade, start = [], 0
         for known, member in found:
             self._remade += [(known, start + column, value) for column, value in member.plan.remade]
             start += member.plan.width
-        self._sampler = Sampler([known.vm for known in self._shown])
-        self._layouts = self._sampler.layouts
+        self._rows = {known.key: member.row for known, member in reversed(found) if known.key} if self._keeps else {}
         self._table = None
-        if len(self._plans) > _PLANS:
-            self._plans.clear()
 
     def _is_wanted(self, pid: int, known: Known) -> bool:
         if self.options.of is not None:
@@ -453,6 +464,10 @@ class Host:
             self._plans[key] = plan, structure
         known.planned = len(structure.rows), plan, found
         return plan, found
+
+
+def _joined(parts: Iterable[memoryview]) -> memoryview:
+    return memoryview(b"".join(parts)).cast("q")
 
 
 def _boot_id() -> str:

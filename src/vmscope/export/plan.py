@@ -58,8 +58,8 @@ class Series:
 
 
 class Plan:
-    """The points of all VMs of one layout. A source's column is a place in `columns`, which are those that are read:
-    numbers of the region in its structure's order, then, from `width` on, FACTS.
+    """The points of all VMs of one layout. A source's column is a place among what is read: `columns` of the `entries`
+    numbers that the region has, in its structure's order, then `facts` of FACTS.
 
     `bits` are the places of doubles, `modes` those that are not simply added. `dropped`: series beyond the limit.
     `times`: of numbers of which the most recent counts, where it is said when they were set.
@@ -68,8 +68,8 @@ class Plan:
     """
 
     __slots__ = (
-        "_created", "_exemplars", "_times", "bits", "columns", "dropped", "modes", "points", "remade", "texts", "ticks",
-        "times", "width",
+        "_created", "_exemplars", "_times", "bits", "columns", "dropped", "entries", "facts", "modes", "points", "remade",
+        "texts", "ticks", "times",
     )  # fmt: skip
 
     def __init__(
@@ -77,7 +77,7 @@ class Plan:
         lacking: frozenset[str] = frozenset(), rules: Rules | None = None, *, ended: bool = False,
         texts: Iterable[str] = (), remade: dict[str, int] | None = None,
     ) -> None:  # fmt: skip
-        self.width = len(names)
+        self.entries = len(names)
         kind = kind_of(values)
         self.ticks = float(values.get("sun.os.hrt.frequency") or _BILLION)
         self.points: list[Point] = []
@@ -93,7 +93,7 @@ class Plan:
         self._created = {keys(name)[0]: value / 1000 for name, value in (remade or {}).items() if value > 0}
         is_removed = removal((remade or {}).items())
         if kind != CPYTHON and not ended:
-            known |= {name: self.width + at for at, name in enumerate(FACTS) if name not in lacking}
+            known |= {name: self.entries + at for at, name in enumerate(FACTS) if name not in lacking}
         vms = {CPYTHON: PYTHON, HOTSPOT: JAVA}.get(kind, "")
         if vms:
             if not ended:
@@ -150,7 +150,7 @@ class Plan:
         """The program's own counters; with rules those of all that the rules choose."""
         series = []
         for name, column in known.items():
-            if column >= self.width:
+            if column >= self.entries:
                 continue
             theirs = name.startswith(standard.RESERVED) or (vms == PYTHON and name in standard.KNOWN)
             if rules is not None or not theirs:
@@ -253,6 +253,11 @@ class Plan:
 
     # -- columns
 
+    @property
+    def width(self) -> int:
+        """How many numbers of the region are read."""
+        return len(self.columns)
+
     def _add(self, point: Point) -> None:
         self.points.append(point)
         if point.mode != SUM:
@@ -263,10 +268,13 @@ class Plan:
         """Only what is exported is a column."""
         sources = [source for point in self.points for sources in point.sources for source in sources]
         sources += [point.time for point in self.points if point.time is not None]
-        self.columns = sorted({source.column for source in sources})
-        place = {column: at for at, column in enumerate(self.columns)}
+        read = sorted({*(source.column for source in sources), *(column for column, _ in self.remade)})
+        self.columns = [column for column in read if column < self.entries]
+        self.facts = [column - self.entries for column in read if column >= self.entries]
+        place = {column: at for at, column in enumerate(read)}
         for source in sources:
             source.column = place[source.column]
+        self.remade = [(place[column], value) for column, value in self.remade]
         self.bits = sorted({place[column] for column in self.bits})
         self.modes = {place[column]: mode for column, mode in self.modes.items()}
         self.times = {point.sources[0][0].column: point.time.column for point in self.points if point.time is not None}

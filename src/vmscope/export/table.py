@@ -10,10 +10,12 @@ import struct
 from itertools import accumulate
 from operator import itemgetter
 
+from vmscope import native
 from vmscope.export import own, standard
 from vmscope.export.exemplars import latest
 from vmscope.export.model import COUNTER, HISTOGRAM, INFO, MAX, MIN, MOST_RECENT, SUM, SUMMARY, Family, Point
 from vmscope.export.names import Labels
+from vmscope.reader.structure import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     Number = int | float
     Index = list[tuple[int, int]]  # numbers that are added up, each with its sign
 
+_COMPUTED = -1
+# Divisors for which a number's digits only get a point.
+_DIGITS: dict[float, int] = {10.0**digits: digits for digits in range(19)}
 _REDUCE: dict[str, Callable[[Iterable[Number]], Number]] = {SUM: sum, MIN: min, MAX: max}
 # What a family's lines are called besides its own name.
 SUFFIXES = {
@@ -54,16 +59,13 @@ class Member:
 class Group:
     """VMs of one row and one plan: their columns become one vector. A single one's is among the numbers already."""
 
-    __slots__ = ("_columns", "_facts", "_special", "_take", "members", "place", "plan", "start")
+    __slots__ = ("_special", "members", "place", "plan", "start")
 
     def __init__(self, plan: Plan, start: int) -> None:
         self.plan = plan
         self.start = start  # of the first one's numbers
         self.place = 0  # of its vector
         self.members: list[Member] = []
-        self._columns = [column for column in plan.columns if column < plan.width]
-        self._facts = [column - plan.width for column in plan.columns if column >= plan.width]
-        self._take = itemgetter(*self._columns, 0, 0) if self._columns else None  # two more: it then gives a tuple
         self._special = sorted({*plan.bits, *plan.modes})
 
     @property
@@ -74,36 +76,35 @@ class Group:
     @property
     def is_plain(self) -> bool:
         """Whether its values are numbers of the one VM, as they are."""
-        return len(self.members) == 1 and not self._facts and not self.plan.bits
+        return len(self.members) == 1 and not self.plan.facts and not self.plan.bits
+
+    @property
+    def size(self) -> int:
+        """Of its vector."""
+        return self.plan.width + len(self.plan.facts)
 
     def index(self, column: int) -> int:
         """Where the value of a column stands."""
-        return self.start + self.plan.columns[column] if self.is_plain else self.place + column
+        return (self.start if self.is_plain else self.place) + column
 
-    def reduced(self, numbers: list[int]) -> list[Number]:
+    def reduced(self, numbers: memoryview) -> list[Number]:
         count, width, plan = len(self.members), self.plan.width, self.plan
-        end = self.start + count * width
-        out: list[Number]
-        if count == 1:
-            out = list(self._take(numbers[self.start : end])[:-2]) if self._take else []
-            out += [self.members[0].facts[fact] for fact in self._facts]
-        else:
-            out = [sum(numbers[self.start + column : end : width]) for column in self._columns]
-            out += [sum(member.facts[fact] for member in self.members) for fact in self._facts]
+        rows = numbers[self.start : self.start + count * width]
+        out: list[Number] = []
+        if width:
+            out.extend(native.add_columns(rows, width))
+        out += [sum(member.facts[fact] for member in self.members) for fact in plan.facts]
         for place in self._special if count > 1 else plan.bits:
-            column = plan.columns[place]
             each: list[Number]
-            if column < width:
-                each = list(numbers[self.start + column : end : width])
+            if place < width:
+                each = [*rows[place::width].tolist()]
             else:
-                each = [member.facts[column - width] for member in self.members]
+                each = [member.facts[plan.facts[place - width]] for member in self.members]
             if place in plan.bits:
                 each = list(struct.unpack(f"={count}d", struct.pack(f"={count}q", *each)))
             if place in plan.times:
-                column = plan.columns[plan.times[place]]
-                out[plan.times[place]], out[place] = max(
-                    zip(numbers[self.start + column : end : width], each, strict=True), key=itemgetter(0)
-                )
+                time = plan.times[place]
+                out[time], out[place] = max(zip(rows[time::width].tolist(), each, strict=True), key=itemgetter(0))
                 continue
             out[place] = _REDUCE[plan.modes.get(place, SUM)](each)
         return out
@@ -132,18 +133,24 @@ class Table:
     """`families` with their lines, in the order of the answer, and `values(numbers)` for them all.
 
     A histogram's values are its cumulative buckets, the count and the sum; a summary's the count and the sum.
-    `dropped` says how many series are missing, by the reason.
+    `sources` has for each value the number that it is, divided by ten as often as `digits` says; -1 for what
+    `computed(numbers)` gives. `dropped` says how many series are missing, by the reason, `vms` how many VMs are there.
     """
 
     def __init__(self, members: list[Member], *, reserved: bool = True) -> None:
         self._reserved = reserved  # whether the standard metrics' names are theirs, be they there or not
         self.members = members  # those of one row and one plan follow each other
         self.rows = list(dict.fromkeys(member.row for member in members))
+        self.vms = sum(1 for member in members if member.pid)
         self.dropped = {"limit": sum(member.plan.dropped for member in members), "conflict": 0}
         self.families: list[tuple[Family, list[Line]]] = []
         self._groups: list[Group] = []
-        self._first: list[int] = []  # of each line the number that it shows, or the first of them
-        self._constants: list[Number] = [0]
+        self._sources: list[int] = []
+        self._digits = bytearray()
+        # What is computed stands behind each other: the vectors, then numbers that are operands.
+        self._operands: dict[int, int] = {}  # where each of these numbers stands
+        self._constants: dict[int, Number] = {}
+        self._first: dict[int, int] = {}  # of each value that is computed its place, or that of its first operand
         self._combined: list[tuple[int, Index, str]] = []
         self._recent: list[tuple[int, Index]] = []  # of each line where the times and the values stand
         self._histograms: list[tuple[int, int]] = []
@@ -151,16 +158,14 @@ class Table:
         self._scaled: list[tuple[int, float]] = []
         self._group()
         self._lay_out()
-        self._take = itemgetter(*self._first, 0, 0)
-
-    @property
-    def doubles(self) -> bool:
-        """Whether values may be infinite, or no numbers."""
-        return any(group.plan.bits for group in self._groups)
+        self.sources, self.digits = words("q", self._sources), bytes(self._digits)
+        self._picked = words("q", list(self._operands))
+        self._take = itemgetter(*self._first.values(), 0, 0)  # two more: it then gives a tuple
+        self._shown = words("q", [max(source, 0) for source in self._sources])
 
     @property
     def lines(self) -> int:
-        return len(self._first)
+        return len(self._sources)
 
     def _group(self) -> None:
         start = 0
@@ -171,12 +176,12 @@ class Table:
                 self._groups.append(Group(member.plan, start))
             self._groups[-1].members.append(member)
             start += member.plan.width
-        # Behind the numbers stand the vectors, and behind them the constants.
+        self._vectors = start  # behind the numbers
         self._reduced = [group for group in self._groups if not group.is_plain]
         for group in self._reduced:
             group.place = start
-            start += len(group.plan.columns)
-        self._end = start
+            start += group.size
+        self._end = start - self._vectors
 
     def _lay_out(self) -> None:
         numbers = {row: number for number, row in enumerate(self.rows)}
@@ -200,7 +205,7 @@ class Table:
             for (row, labels), parts in sorted(points.items(), key=lambda item: item[0]):
                 if labels not in renamed:
                     renamed[labels] = _renamed(self.rows[row], labels)
-                line = Line(row, renamed[labels], len(self._first))
+                line = Line(row, renamed[labels], self.lines)
                 point, group = parts[0]
                 line.created = point.created or created[id(group)]
                 for point, group in parts[1:]:
@@ -224,17 +229,17 @@ class Table:
                 if each.sources
                 for source in each.sources[number]
             ]
-            position = self._put(index, point.mode, _constant(parts))
+            divisor = point.divisor if number or len(point.sources) == 1 else 1
+            position = self._put(index, point.mode, _constant(parts), divisor)
             if point.mode == MOST_RECENT:
                 times = [group.index(each.time.column) for each, group in parts if each.time is not None]
-                self._recent.append((position, list(zip(times, (at for at, _ in index), strict=True))))
+                pairs = zip(times, (at for at, _ in index), strict=True)
+                self._recent.append((position, [(self._place(time), self._place(at)) for time, at in pairs]))
             line.double = (
                 point.divisor != 1
                 or isinstance(point.constant, float)
                 or any(group.plan.bits and _is_double(each, group) for each, group in parts)
             )
-            if point.divisor != 1 and (number or len(point.sources) == 1):
-                self._scaled.append((position, point.divisor))
         for each, group in parts:
             self._add_exemplars(line, each.exemplars, group)
 
@@ -247,31 +252,50 @@ class Table:
             total += [(group.index(source.column), source.weight) for source in point.sources[-1]]
         line.bounds = tuple(sorted(cells, key=float))
         for bound in line.bounds:
-            self._put(cells[bound], SUM)
+            self._compute(cells[bound], SUM)
         for point, group in parts:
             places = {line.bounds.index(point.bounds[place]): name for place, name in point.exemplars.items()}
             self._add_exemplars(line, places, group)
         self._histograms.append((line.position, len(line.bounds)))
-        self._put([], SUM)
-        position = self._put(total, SUM)
-        if parts[0][0].divisor != 1:
-            self._scaled.append((position, parts[0][0].divisor))
+        self._compute([], SUM)
+        self._compute(total, SUM, divisor=parts[0][0].divisor)
 
     def _add_exemplars(self, line: Line, names: dict[int, str], group: Group) -> None:
         for place, name in names.items():
             line.exemplars.add(place)
             self._exemplars.setdefault(line.position + place, []).append((group, name))
 
-    def _put(self, index: Index, mode: str, constant: Number = 0) -> int:
-        position = len(self._first)
+    def _put(self, index: Index, mode: str, constant: Number, divisor: float) -> int:
+        """The next value: a number as it is, where it is one, else it is computed."""
+        digits = _DIGITS.get(divisor)
+        if mode == MOST_RECENT or len(index) != 1 or digits is None:
+            return self._compute(index, mode, constant, divisor)
+        source, weight = index[0]
+        if weight != 1 or source >= self._vectors:
+            return self._compute(index, mode, constant, divisor)
+        self._sources.append(source)
+        self._digits.append(digits)
+        return self.lines - 1
+
+    def _compute(self, index: Index, mode: str, constant: Number = 0, divisor: float = 1) -> int:
+        position = self.lines
+        self._sources.append(_COMPUTED)
+        self._digits.append(0)
         if not index:
-            self._first.append(self._end + len(self._constants))
-            self._constants.append(constant)
-            return position
-        self._first.append(index[0][0])
-        if mode != MOST_RECENT and (index[1:] or index[0][1] != 1):
-            self._combined.append((position, index, mode))
+            self._constants[position] = constant
+        else:
+            self._first[position] = self._place(index[0][0])
+            if mode != MOST_RECENT and (index[1:] or index[0][1] != 1):
+                self._combined.append((position, [(self._place(at), weight) for at, weight in index], mode))
+        if divisor != 1:
+            self._scaled.append((position, divisor))
         return position
+
+    def _place(self, index: int) -> int:
+        """Where a number, or one of a vector, stands among what is computed."""
+        if index >= self._vectors:
+            return index - self._vectors
+        return self._operands.setdefault(index, self._end + len(self._operands))
 
     # -- a scrape
 
@@ -282,23 +306,43 @@ class Table:
             for position, found in self._exemplars.items()
         }
 
-    def values(self, numbers: list[int]) -> list[Number]:
-        """The values of all lines, from the numbers of all members."""
-        found: list[Number] = list(numbers)
+    def computed(self, numbers: memoryview) -> dict[int, Number]:
+        """The values of lines that are no numbers of `sources`, by their positions."""
+        found: list[Number] = []
         for group in self._reduced:
             found += group.reduced(numbers)
-        found += self._constants
-        values: list[Number] = list(self._take(found)[:-2]) if self._first else []
+        found += native.pick(numbers, self._picked)
+        values = dict(self._constants)
+        if self._first:
+            values.update(zip(self._first, self._take(found), strict=False))
         for position, index, mode in self._combined:
             values[position] = _REDUCE[mode]([found[at] * weight for at, weight in index])
         for position, pairs in self._recent:
             values[position] = max((found[time], found[at]) for time, at in pairs)[1]
         for position, count in self._histograms:
             end = position + count
-            values[position:end] = accumulate(values[position:end])
+            cells = range(position, end)
+            values.update(zip(cells, accumulate(map(values.__getitem__, cells)), strict=True))
             values[end] = values[end - 1]
         for position, divisor in self._scaled:
             values[position] /= divisor
+        return values
+
+    def value(self, position: int, numbers: memoryview, computed: dict[int, Number]) -> Number:
+        """One of the values."""
+        source, digits = self.sources[position], self.digits[position]
+        if source == _COMPUTED:
+            return computed[position]
+        return numbers[source] / 10**digits if digits else numbers[source]
+
+    def values(self, numbers: memoryview) -> list[Number]:
+        """The values of all lines, from the numbers of all members."""
+        values: list[Number] = list(native.pick(numbers, self._shown)) if numbers else [0] * self.lines
+        for position, digits in enumerate(self.digits):
+            if digits:
+                values[position] /= 10**digits
+        for position, value in self.computed(numbers).items():
+            values[position] = value
         return values
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
+from vmscope import native
 from vmscope.export.model import COUNTER, HISTOGRAM, INFO, SUMMARY, UNTYPED, Family
 from vmscope.export.names import Labels, is_legacy
+from vmscope.reader.structure import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from vmscope.export.exemplars import Exemplar
     from vmscope.export.table import Line, Table
@@ -69,8 +68,41 @@ def _format(kind: str, given: dict[str, str]) -> Format | None:
 # -- lines
 
 
-def template(table: Table, form: Format) -> bytes:
-    """The answer with `%d` where a whole number stands, `%a` where another may, and `%b` where one with an exemplar."""
+_COMPUTED = words("q", [-1])  # the source of a value by itself
+
+
+class Template:
+    """The answer of one layout, filled in again and again."""
+
+    __slots__ = ("_length", "_text", "table")
+
+    def __init__(self, table: Table, form: Format) -> None:
+        self.table = table
+        self._text = _template(table, form)
+        self._length = 0  # of the last answer
+
+    def fill(self, numbers: memoryview, exemplars: dict[int, Exemplar | None], end: str) -> bytes:
+        """The answer, with the values of all lines, in OpenMetrics with the exemplars of those that may have one, and
+        `end` behind it."""
+        table = self.table
+        computed = table.computed(numbers)
+        values: dict[int, int | float | bytes] = {**computed}
+        for position, exemplar in exemplars.items():
+            value = table.value(position, numbers, computed)
+            behind = b"" if exemplar is None else _exemplar(exemplar)
+            values[position] = native.fill(b"%d", b"", _COMPUTED, b"\0", {0: value}, behind, 0)
+        found = native.fill(self._text, numbers, table.sources, table.digits, values, end.encode(), self._length)
+        self._length = len(found)
+        return found
+
+
+def _exemplar(exemplar: Exemplar) -> bytes:
+    labels = ",".join(f'{name}="{_escape(value)}"' for name, value in exemplar.labels)
+    return f" # {{{labels}}} {exemplar.value!r} {exemplar.time:.3f}".encode()
+
+
+def _template(table: Table, form: Format) -> bytes:
+    """With `%d` where a whole number stands, `%a` where another may, and `%b` where one with an exemplar."""
     parts: list[str] = []
     rows = [_escaped_percent(_labels(row)) for row in table.rows]
     own: dict[Labels, str] = {(): ""}
@@ -88,43 +120,6 @@ def template(table: Table, form: Format) -> bytes:
             if has_created and line.created:
                 parts.append(f"{names.head('_created', labels)} {line.created!r}\n")
     return "".join(parts).encode()
-
-
-def fill(template: bytes, table: Table, values: Iterable[int | float], exemplars: dict[int, Exemplar | None]) -> bytes:
-    """The answer, with the values of all lines; in OpenMetrics with the exemplars of those that may have one."""
-    spelled: Iterable[Any] = map(_spelled, values) if table.doubles else values
-    if not exemplars:
-        return template % tuple(spelled)
-    shown = list(spelled)
-    for position, exemplar in exemplars.items():
-        shown[position] = b"%a" % shown[position] + (_exemplar(exemplar) if exemplar is not None else b"")
-    return template % tuple(shown)
-
-
-def _exemplar(exemplar: Exemplar) -> bytes:
-    labels = ",".join(f'{name}="{_escape(value)}"' for name, value in exemplar.labels)
-    return f" # {{{labels}}} {exemplar.value!r} {exemplar.time:.3f}".encode()
-
-
-class _Word:
-    """What stands for a value that is not a number, or infinite."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text
-
-
-_NAN, _INFINITE, _NEGATIVE = _Word("NaN"), _Word("+Inf"), _Word("-Inf")
-
-
-def _spelled(value: float) -> float | _Word:
-    if math.isfinite(value):
-        return value
-    return _NAN if math.isnan(value) else _INFINITE if value > 0 else _NEGATIVE
 
 
 def single(family: Family, samples: Sequence[tuple[Labels, int | float]], form: Format, created: float) -> str:

@@ -51,6 +51,7 @@ if not _wanted:
     from vmscope.native.counters.slots import *  # noqa: F403
     from vmscope.native.counters.tally import *  # noqa: F403
     from vmscope.native.events.dispatch import *  # noqa: F403
+    from vmscope.native.export.answer import *  # noqa: F403
     from vmscope.native.heap.gc_objects import *  # noqa: F403
     from vmscope.native.region.entries import *  # noqa: F403
     from vmscope.native.region.mapping import *  # noqa: F403

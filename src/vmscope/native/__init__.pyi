@@ -1,6 +1,7 @@
 import sys
 from _thread import LockType
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping as AbstractMapping
 from types import CodeType, FrameType
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, final
 
@@ -479,8 +480,19 @@ class Mapping:
     def read_in_order(self, *ranges: tuple[int, int]) -> tuple[bytes, ...]: ...
     def gather(self, offsets: Buffer, out: Buffer, /) -> None: ...
     @classmethod
-    def gather_all(cls, jobs: Sequence[tuple[Mapping, Buffer]], out: Buffer, /) -> list[int]: ...
+    def gather_all(
+        cls, jobs: Sequence[tuple[Mapping, Buffer]], out: Buffer, watched: Buffer = ..., seen: Buffer = ..., /
+    ) -> list[int]: ...
     def close(self) -> None: ...
+
+# -- answer
+
+def add_columns(numbers: Buffer, width: int, /) -> list[int]: ...
+def pick(numbers: Buffer, places: Buffer, /) -> list[int]: ...
+def fill(
+    template: Buffer, numbers: Buffer, sources: Buffer, digits: bytes,
+    others: AbstractMapping[int, int | float | bytes], end: bytes, room: int, /,
+) -> bytes: ...  # fmt: skip
 
 # -- beneath
 

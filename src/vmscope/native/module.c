@@ -26,6 +26,7 @@ native_exec(PyObject *module)
         vmscope_add_descriptor,    vmscope_add_entries,
         vmscope_add_heap_walk,     vmscope_add_exception_handlers,
         vmscope_add_flight,
+        vmscope_add_answer,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i](module) < 0) {

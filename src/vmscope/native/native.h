@@ -55,6 +55,7 @@ int vmscope_add_listener(PyObject *module);
 int vmscope_add_allocations(PyObject *module);
 int vmscope_add_jni(PyObject *module);
 int vmscope_add_flight(PyObject *module);
+int vmscope_add_answer(PyObject *module);
 
 /* The state of one module object; each object is a strong reference. */
 typedef struct {

@@ -22,7 +22,8 @@ _BIG = sys.byteorder == "big"
 
 
 class Sampler:
-    """Samples every number of the given VMs. Texts are left out, and VMs whose layout no VM would make.
+    """Samples every number of the given VMs, or the chosen `columns` of each: places in its structure's order.
+    Texts are left out, and VMs whose layout no VM would make.
 
     `vms` are those that are sampled; `index[i]` is where the numbers of `vms[i]` begin in the buffer, `names(i)`
     what they are. `lost` are the VMs whose region is gone, or changes without pause; they are no longer in `vms`.
@@ -30,26 +31,27 @@ class Sampler:
     counts that.
     """
 
-    def __init__(self, vms: Sequence[VM]) -> None:
+    def __init__(self, vms: Sequence[VM], columns: Sequence[Sequence[int]] | None = None) -> None:
         self.vms: list[VM] = list(vms)
+        self._columns = {} if columns is None else dict(zip(self.vms, columns, strict=True))
         self.lost: list[VM] = []
         self.index: list[int] = []
         self.layouts = 0
-        self._buffer = self._watch = self._known = words("q", [])
+        self._buffer = self._watch = self._known = _room(0)
         self._jobs: list[tuple[native.Mapping, memoryview]] = []
-        self._watching: list[tuple[native.Mapping, memoryview]] = []
         self._swapped: list[tuple[int, int]] = []
         self._lay_out()
 
     def names(self, position: int) -> list[str]:
         """The names of the numbers of one VM, in their order."""
-        return self.vms[position].reader.structure().names
+        vm = self.vms[position]
+        names = vm.reader.structure().names
+        return [names[column] for column in self._columns[vm]] if self._columns else names
 
     def sample(self) -> memoryview:
         """Reads every number once. The buffer is overwritten by the next sample, unless there is a new layout."""
         for attempt in count():
-            lost = self._gather(self._jobs, self._buffer)
-            lost += self._gather(self._watching, self._watch)
+            lost = self._gather(self._jobs, self._buffer, _WATCHED, self._watch)
             if not lost and self._watch == self._known:
                 break
             if attempt >= _ATTEMPTS:
@@ -71,7 +73,7 @@ class Sampler:
         """Looks at every structure, and makes the buffer for it."""
         self.layouts += 1
         self.index, self._jobs, self._swapped = [], [], []
-        shared: dict[bytes, memoryview] = {}  # VMs of one kind have one layout: it then stays in the cache
+        shared: dict[tuple[bytes, int], memoryview] = {}  # VMs of one kind have one layout: it then stays in the cache
         vms, self.vms = self.vms, []
         total = 0
         for vm in vms:
@@ -80,19 +82,27 @@ class Sampler:
             except VMScopeError:
                 self.lost.append(vm)
                 continue
-            if not structure.plain:
+            offsets, columns = structure.offsets, self._columns.get(vm)
+            key = offsets.tobytes(), id(columns)
+            if not structure.plain or (columns and max(columns) >= len(offsets)):
                 self.lost.append(vm)
                 continue
+            if key not in shared:
+                shared[key] = offsets if columns is None else words("i", [offsets[column] for column in columns])
+            offsets = shared[key]
             self.vms.append(vm)
             self.index.append(total)
-            offsets = structure.offsets
-            self._jobs.append((vm.reader.mapping, shared.setdefault(offsets.tobytes(), offsets)))
+            self._jobs.append((vm.reader.mapping, offsets))
             if structure.prologue.big != _BIG:
                 self._swapped.append((total, total + len(offsets)))
             total += len(offsets)
-        self._buffer = words("q", [0] * total)
-        self._watching = [(mapping, _WATCHED) for mapping, _ in self._jobs]
+        self._buffer = _room(total)
         self._gather = gather_all(mapping for mapping, _ in self._jobs)
-        self._known = words("q", [0] * len(_WATCHED) * len(self.vms))
-        self._watch = words("q", [0] * len(self._known))
-        self._gather(self._watching, self._known)
+        self._known = _room(len(_WATCHED) * len(self.vms))
+        self._watch = _room(len(self._known))
+        self._gather([(mapping, _WATCHED) for mapping, _ in self._jobs], self._known)
+
+
+def _room(size: int) -> memoryview:
+    """For so many int64."""
+    return memoryview(bytearray(8 * size)).cast("q")

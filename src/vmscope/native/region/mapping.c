@@ -110,8 +110,14 @@ guarded_copy(char *to, const char *base, size_t mapped, size_t offset, size_t le
     return DONE;
 }
 
+typedef struct {
+    char *to;
+    Offsets offsets;
+} Words;
+
+/* Words of one mapping, those of a later set never older than those of an earlier one. */
 static Outcome
-guarded_gather(char *to, const char *base, size_t mapped, size_t size, const Offsets *offsets)
+guarded_gather(const char *base, size_t mapped, size_t size, const Words *sets, size_t count)
 {
     Guard guard;
     if (sigsetjmp(guard.jump, 0) != 0) {
@@ -119,7 +125,11 @@ guarded_gather(char *to, const char *base, size_t mapped, size_t size, const Off
         return FAULT;
     }
     vmscope_guard_set(&guard, (uintptr_t)base, (uintptr_t)base + mapped - 1);
-    bool inside = gather_words(to, base, size, offsets);
+    bool inside = true;
+    for (size_t i = 0; inside && i < count; i++) {
+        inside = gather_words(sets[i].to, base, size, &sets[i].offsets);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    }
     vmscope_guard_clear();
     return inside ? DONE : RANGE;
 }
@@ -381,7 +391,7 @@ mapping_gather(Mapping *self, PyObject *args)
     } else if (mapping_acquire(self)) {
         sigset_t mask;
         vmscope_guard_enter(GUARD_FILES, &mask);
-        Outcome outcome = guarded_gather(out.buf, self->base, self->mapped, self->size, &offsets);
+        Outcome outcome = guarded_gather(self->base, self->mapped, self->size, &(Words){out.buf, offsets}, 1);
         vmscope_guard_leave(GUARD_FILES, &mask);
         mapping_release(self);
         if (outcome == RANGE) {
@@ -399,9 +409,28 @@ mapping_gather(Mapping *self, PyObject *args)
 
 /* -- many mappings at once ---------------------------------------------------------------------- */
 
-/* One job of gather_all: the number of values written, or -1 with an exception set. */
-static Py_ssize_t
-gather_job(PyTypeObject *type, PyObject *job, char *to, size_t room, bool *fault)
+/* What is left of a buffer that jobs are written into, one after the other. */
+typedef struct {
+    char *to;
+    size_t room;
+} Left;
+
+static bool
+take_room(Left *left, Words *words)
+{
+    words->to = left->to;
+    if (words->offsets.count > left->room / WORD) {
+        PyErr_SetString(PyExc_ValueError, "the buffer is too small for these values");
+        return false;
+    }
+    left->to += words->offsets.count * WORD;
+    left->room -= words->offsets.count * WORD;
+    return true;
+}
+
+/* One job of gather_all, and the words that are watched: 0, 1 where its file was truncated, -1 with an exception set. */
+static int
+gather_job(PyTypeObject *type, PyObject *job, Left *out, const Offsets *watched, Left *seen)
 {
     if (!PyTuple_Check(job) || PyTuple_GET_SIZE(job) != 2 || !PyObject_TypeCheck(PyTuple_GET_ITEM(job, 0), type)) {
         PyErr_SetString(PyExc_TypeError, "a job is a tuple (Mapping, offsets)");
@@ -409,78 +438,70 @@ gather_job(PyTypeObject *type, PyObject *job, char *to, size_t room, bool *fault
     }
     Mapping *mapping = (Mapping *)PyTuple_GET_ITEM(job, 0);
     Py_buffer view;
-    Offsets offsets;
-    if (!offsets_buffer(PyTuple_GET_ITEM(job, 1), &view, &offsets)) {
+    Words sets[2] = {{NULL, {NULL, 0, 0}}, {NULL, *watched}};
+    if (!offsets_buffer(PyTuple_GET_ITEM(job, 1), &view, &sets[0].offsets)) {
         return -1;
     }
-    Py_ssize_t result = -1;
-    if (offsets.count > room / WORD) {
-        PyErr_SetString(PyExc_ValueError, "the buffer is too small for these values");
-    } else if (mapping_acquire(mapping)) {
-        Outcome outcome = guarded_gather(to, mapping->base, mapping->mapped, mapping->size, &offsets);
+    int result = -1;
+    if (take_room(out, &sets[0]) && take_room(seen, &sets[1]) && mapping_acquire(mapping)) {
+        Outcome outcome = guarded_gather(mapping->base, mapping->mapped, mapping->size, sets, 2);
         mapping_release(mapping);
         if (outcome == RANGE) {
             raise_range(mapping);
         } else {
-            *fault = outcome == FAULT;
-            if (*fault) {
-                memset(to, 0, offsets.count * WORD);
-            }
-            result = (Py_ssize_t)offsets.count;
+            result = outcome == FAULT;
+        }
+        for (int i = 0; result == 1 && i < 2; i++) {
+            memset(sets[i].to, 0, sets[i].offsets.count * WORD);
         }
     }
     PyBuffer_Release(&view);
     return result;
 }
 
+/* All jobs, under one guard: the indexes of those whose file was truncated. */
+static PyObject *
+gather_jobs(PyTypeObject *type, PyObject *jobs, Left *out, const Offsets *watched, Left *seen)
+{
+    PyObject *lost = PyList_New(0);
+    sigset_t mask;
+    vmscope_guard_enter(GUARD_FILES, &mask);
+    for (Py_ssize_t i = 0; lost != NULL && i < PyTuple_GET_SIZE(jobs); i++) {
+        int result = gather_job(type, PyTuple_GET_ITEM(jobs, i), out, watched, seen);
+        PyObject *index = result > 0 ? PyLong_FromSsize_t(i) : NULL;
+        if (result < 0 || (result > 0 && (index == NULL || PyList_Append(lost, index) < 0))) {
+            Py_CLEAR(lost);
+        }
+        Py_XDECREF(index);
+    }
+    vmscope_guard_leave(GUARD_FILES, &mask);
+    if (lost != NULL && (out->room != 0 || seen->room != 0)) {
+        PyErr_Format(PyExc_ValueError, "the buffer has room for %zu more values than there are",
+                     (out->room != 0 ? out->room : seen->room) / WORD);
+        Py_CLEAR(lost);
+    }
+    return lost;
+}
+
 static PyObject *
 mapping_gather_all(PyTypeObject *type, PyObject *args)
 {
-    PyObject *source;
-    Py_buffer out;
-    if (!PyArg_ParseTuple(args, "Ow*:gather_all", &source, &out)) {
+    PyObject *source, *watching = NULL;
+    Py_buffer out, view = {.obj = NULL}, seen = {.obj = NULL};
+    if (!PyArg_ParseTuple(args, "Ow*|Ow*:gather_all", &source, &out, &watching, &seen)) {
         return NULL;
     }
-    PyObject *jobs = PySequence_Tuple(source);
-    PyObject *lost = PyList_New(0);
-    if (jobs == NULL || lost == NULL) {
-        goto failed;
+    Offsets watched = {NULL, 0, sizeof(int64_t)};
+    PyObject *lost = NULL, *jobs = PySequence_Tuple(source);
+    if (jobs != NULL && (watching == NULL || offsets_buffer(watching, &view, &watched))) {
+        lost =
+            gather_jobs(type, jobs, &(Left){out.buf, (size_t)out.len}, &watched, &(Left){seen.buf, (size_t)seen.len});
     }
-    char *to = out.buf;
-    size_t room = (size_t)out.len;
-    sigset_t mask;
-    vmscope_guard_enter(GUARD_FILES, &mask);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(jobs); i++) {
-        bool fault = false;
-        Py_ssize_t count = gather_job(type, PyTuple_GET_ITEM(jobs, i), to, room, &fault);
-        if (count >= 0 && fault) {
-            PyObject *index = PyLong_FromSsize_t(i);
-            if (index == NULL || PyList_Append(lost, index) < 0) {
-                count = -1;
-            }
-            Py_XDECREF(index);
-        }
-        if (count < 0) {
-            vmscope_guard_leave(GUARD_FILES, &mask);
-            goto failed;
-        }
-        to += count * WORD;
-        room -= (size_t)count * WORD;
-    }
-    vmscope_guard_leave(GUARD_FILES, &mask);
-    if (room != 0) {
-        PyErr_Format(PyExc_ValueError, "the buffer has room for %zu more values than there are", room / WORD);
-        goto failed;
-    }
-    Py_DECREF(jobs);
-    PyBuffer_Release(&out);
-    return lost;
-
-failed:
     Py_XDECREF(jobs);
-    Py_XDECREF(lost);
     PyBuffer_Release(&out);
-    return NULL;
+    PyBuffer_Release(&view);
+    PyBuffer_Release(&seen);
+    return lost;
 }
 
 static PyObject *
@@ -508,8 +529,9 @@ static PyMethodDef mapping_methods[] = {
      "gather(offsets, out)\n\nLoads the aligned word at each of `offsets` (a buffer of int32 or int64) into `out`,\na "
      "writable buffer of as many int64, in native byte order. Errors as read."},
     {"gather_all", (PyCFunction)mapping_gather_all, METH_VARARGS | METH_CLASS,
-     "gather_all(jobs, out) -> list of int\n\ngather for a sequence of (Mapping, offsets), one after another into "
-     "`out`. The result\nholds the index of each job whose file was truncated; its values are then 0."},
+     "gather_all(jobs, out, watched=(), seen=()) -> list of int\n\ngather for a sequence of (Mapping, offsets), one "
+     "after another into `out`; after each the words at `watched` of the\nsame mapping, into `seen`. The result holds "
+     "the index of each job whose file was truncated; its values are then 0."},
     {"close", (PyCFunction)mapping_close, METH_NOARGS, "Unmaps, once the reads that are running have ended."},
     {NULL, NULL, 0, NULL},
 };

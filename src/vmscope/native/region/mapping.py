@@ -110,24 +110,31 @@ class Mapping:
         return values
 
     @classmethod
-    def gather_all(cls, jobs: Sequence[tuple[Mapping, Buffer]], out: Buffer) -> list[int]:
-        target = memoryview(out).cast("B")
-        if target.readonly:
+    def gather_all(
+        cls, jobs: Sequence[tuple[Mapping, Buffer]], out: Buffer, watched: Buffer = b"", seen: Buffer | None = None
+    ) -> list[int]:
+        left = [memoryview(buffer).cast("B") for buffer in (out, bytearray() if seen is None else seen)]
+        if any(each.readonly for each in left):
             raise TypeError("the buffer for the values is read-only")
         lost: list[int] = []
-        start = 0
         for index, (mapping, offsets) in enumerate(jobs):
-            end = start + len(memoryview(offsets)) * WORD
-            if end > len(target):
-                raise ValueError("the buffer is too small for these values")
+            targets = []
+            for number, wanted in enumerate((offsets, watched)):
+                size = len(memoryview(wanted)) * WORD
+                if size > len(left[number]):
+                    raise ValueError("the buffer is too small for these values")
+                targets.append((wanted, left[number][:size]))
+                left[number] = left[number][size:]
             try:
-                mapping.gather(offsets, target[start:end])
+                for wanted, target in targets if watched else targets[:1]:
+                    mapping.gather(wanted, target)
             except OSError:
                 lost.append(index)
-                target[start:end] = bytes(end - start)
-            start = end
-        if start != len(target):
-            raise ValueError(f"the buffer has room for {(len(target) - start) // WORD} more values than there are")
+                for _, target in targets:
+                    target[:] = bytes(len(target))
+        for each in left:
+            if each:
+                raise ValueError(f"the buffer has room for {len(each) // WORD} more values than there are")
         return lost
 
     def close(self) -> None:
