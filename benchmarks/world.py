@@ -103,4 +103,4 @@ def fleet(size: int, numbers: int, interval: int = 50) -> Iterator[list[VM]]:
         finally:
             for vm in vms:
                 vm.close()
-            parent.stop()
+            parent.stop(patience)
