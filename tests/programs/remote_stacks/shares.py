@@ -27,7 +27,7 @@ def busy():
 
 
 def idle():
-    time.sleep(0.02)  # what is measured
+    time.sleep(0.02)  # the share of the time that it waits is what is measured
 
 
 def main(kind):
