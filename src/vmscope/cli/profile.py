@@ -8,7 +8,7 @@ import sys
 from vmscope import terminal
 from vmscope.cli import _options, _profile
 from vmscope.cli._signals import Signals
-from vmscope.errors import NoSuchProcess, VMScopeError
+from vmscope.errors import NoSuchProcess, NotAttachable, VMScopeError
 from vmscope.flight.convert import modes, output
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from vmscope.attach.recording import RemoteRecording
+    from vmscope.flight.convert.profile import Profile
 
     Each = TypeVar("Each")
     Made = TypeVar("Made")
@@ -39,7 +40,8 @@ program that is started, as by vmscope run, and recorded until it ends.
                     .pb.gz, .jfr: see vmscope convert --help
 
 The VM records by its own flight recorder, with the settings called profile, in
-a recording of its own, of which nothing is left there.
+a recording of its own, of which nothing is left there. A CPython that does not
+run vmscope is sampled from outside: cpu, wall and gil, and no .jfr.
 
 example:
 $ vmscope profile --duration=10s 4711
@@ -100,7 +102,21 @@ def _give(recordings: list[str], mode: str, window: modes.Window, path: str, nam
         output.join(recordings, path)
         _profile.written(path, f"{os.path.getsize(path)} bytes")
         return
-    profile = modes.profile(recordings, mode, window)
+    _give_profile(modes.profile(recordings, mode, window), mode, path, name)
+
+
+def _from_outside(pid: int, mode: str, seconds: float, window: modes.Window, refusal: NotAttachable) -> Profile:
+    """Of a process that does not run vmscope. Raises the refusal where it is not a CPython that can be read."""
+    from vmscope.cli import _unprepared
+    from vmscope.errors import NotReadable
+
+    try:
+        return _unprepared.profile(pid, mode, seconds, window)
+    except NotReadable as error:
+        raise refusal from error
+
+
+def _give_profile(profile: Profile, mode: str, path: str, name: str) -> None:
     if path and profile.stacks:
         _profile.save(profile, path, f"{os.path.basename(name)}, {mode}")
     elif profile.stacks:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 PAGE = 1024  # /proc's memory figures are in kB
 MASKED = "***"
-# Parts of the names of variables, properties and options whose values nobody is to read in a recording.
+# Parts of the names of variables, properties and options whose values no reader of a recording is to see.
 SECRET = (
     "SECRET",
     "PASSWORD",

@@ -111,7 +111,7 @@ rotate(Recorder *self)
     vmscope_repository_expire(&self->repository, time);
 }
 
-/* Whether a rotation is due; with the mutex in `answer` whether somebody waits for it. */
+/* Whether a rotation is due; `answer`: the number of the last one that was asked for. */
 static int
 must_rotate(Recorder *self, int64_t now, int *answer)
 {
