@@ -1,6 +1,7 @@
 /* Copies of another process's memory, by process_vm_readv. */
 #define _GNU_SOURCE
 #define VMSCOPE_REMOTE
+#include "stacks/remote_layout.h" /* Python.h first */
 #include "stacks/memory.h"
 
 #ifdef HAS_REMOTE_STACKS
