@@ -229,3 +229,21 @@ sys.exit(3)
     assert said == "said ['--duration', 'x']"
     assert written.startswith("early.collapsed: cpu: ")
     assert "early.early" in (tmp_path / "early.collapsed").read_text()
+
+
+def test_a_python_without_vmscope_is_sampled_from_outside(tmp_path: Path) -> None:
+    program = "def busy():\n    while True: pass\nprint('ready', flush=True)\nbusy()"
+    command = [sys.executable, "-I", "-S", "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            run = vmscope("--duration=1s", "--mode=gil", "-o", "busy.collapsed", str(process.pid), cwd=tmp_path)
+            assert (run.returncode, run.stderr) == (0, "")
+            rows = (tmp_path / "busy.collapsed").read_text().splitlines()
+            assert [row.rpartition(" ")[0] for row in rows] == ["[holds the GIL];<string>.<module>;<string>.busy"]
+            refused = vmscope("--mode=alloc", str(process.pid), cwd=tmp_path)
+            assert refused.returncode == 1
+            assert "cannot be seen from outside" in refused.stderr
+        finally:
+            process.kill()

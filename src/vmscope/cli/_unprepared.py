@@ -20,7 +20,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 def profile(pid: int, mode: str, seconds: float, window: Window) -> Profile:
-    """CommandLineError, VMScopeError for a mode that cannot be had from outside; else what `profile_unprepared` raises."""
+    """VMScopeError for a mode that cannot be had from outside; else what `profile_unprepared` raises."""
     from time import time_ns
 
     from vmscope.interpreters.profile import profile_unprepared

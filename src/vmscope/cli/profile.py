@@ -91,7 +91,13 @@ def main(args: list[str]) -> int:
             status, recordings = _run(program, mode, folder)
         else:
             pids = _service(given["--service"]) if "--service" in given else _pids(words[0])
-            recordings, (window.begin, window.end) = _record(pids, mode, seconds, folder)
+            try:
+                recordings, (window.begin, window.end) = _record(pids, mode, seconds, folder)
+            except NotAttachable as error:
+                if len(pids) != 1 or output.ending(path) == output.RECORDING:
+                    raise
+                _give_profile(_from_outside(pids[0], mode, seconds, window, error), mode, path, words[0])
+                return 0
         _give(recordings, mode, window, path, program[0] if program else (words or [given.get("--service", "")])[0])
     return status
 

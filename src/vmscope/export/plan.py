@@ -68,8 +68,8 @@ class Plan:
     """
 
     __slots__ = (
-        "_created", "_exemplars", "_times", "bits", "columns", "dropped", "entries", "facts", "modes", "points", "remade",
-        "texts", "ticks", "times",
+        "_created", "_exemplars", "_times", "bits", "columns", "dropped", "entries", "facts", "modes", "points",
+        "remade", "texts", "ticks", "times",
     )  # fmt: skip
 
     def __init__(

@@ -307,7 +307,7 @@ class Table:
         }
 
     def computed(self, numbers: memoryview) -> dict[int, Number]:
-        """The values of lines that are no numbers of `sources`, by their positions."""
+        """The values of lines that `sources` has no numbers of, by their positions."""
         found: list[Number] = []
         for group in self._reduced:
             found += group.reduced(numbers)

@@ -226,6 +226,7 @@ class Recorder:
             self._native.stop()
         folder = self.repository.path if on_disk and self.repository is not None else None
         self._native.set_depth(self.options.stack_depth)
+        self._native.set_path(sys.path)  # the names of modules come from it
         self._native.start(folder, self.options.max_chunk_size if on_disk else RING_CHUNK)
         self._writes, self._on_disk = True, on_disk
 

@@ -104,5 +104,5 @@ class Sampler:
 
 
 def _room(size: int) -> memoryview:
-    """For so many int64."""
+    """For `size` int64."""
     return memoryview(bytearray(8 * size)).cast("q")

@@ -163,7 +163,7 @@ typedef struct {
     char *at, *end;
 } Text;
 
-/* Room for so many more bytes. */
+/* Room for `length` more bytes. */
 static bool
 make_room(Text *text, size_t length)
 {

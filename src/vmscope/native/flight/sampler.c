@@ -32,8 +32,13 @@ module_of(const SearchPath *path, const char *file, char *to, size_t room)
                 skipped = folder + 1;
             }
         }
-        if (skipped == 0 && file[0] == '/') {
-            skipped = (size_t)(strrchr(file, '/') + 1 - file);
+        if (skipped == 0 && file[0] == '/') { /* the last part; of a package's own file the last two */
+            const char *last = strrchr(file, '/');
+            const char *end = strcmp(last, "/__init__.py") == 0 && last > file ? last - 1 : last;
+            while (end > file && *end != '/') {
+                end--;
+            }
+            skipped = (size_t)(end + 1 - file);
         }
         file += skipped;
         length -= skipped;
