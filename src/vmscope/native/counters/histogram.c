@@ -410,7 +410,8 @@ histogram_note(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arguments))
 
 static PyMethodDef histogram_methods[] = {
     {"observe", (PyCFunction)(void (*)(void))histogram_observe, METH_FASTCALL | METH_KEYWORDS,
-     "observe(value, *, exemplar=None): counts a value. An exemplar is a dict of labels, of 128 characters at most, "
+     "observe($self, value, /, *, exemplar=None)\n--\n\nCounts a value. An exemplar is a dict of labels, of 128 "
+     "characters at most, "
      "that "
      "say where the value comes from. ValueError: it is nan; OverflowError: the sum could not hold it; nothing has "
      "changed then."},
