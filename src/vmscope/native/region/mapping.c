@@ -81,10 +81,10 @@ offset_at(const Offsets *offsets, size_t i)
 
 /* Loads the word at each offset. False: one is not a multiple of a word or lies outside. */
 static __attribute__((noinline)) bool
-gather_words(char *to, const char *base, size_t size, const Offsets *offsets)
+gather_words(char *to, const char *base, size_t size, Offsets offsets)
 {
-    for (size_t i = 0; i < offsets->count; i++) {
-        uint64_t offset = offset_at(offsets, i);
+    for (size_t i = 0; i < offsets.count; i++) {
+        uint64_t offset = offset_at(&offsets, i);
         if (size < WORD || offset > size - WORD || (offset & (WORD - 1)) != 0) {
             return false;
         }
@@ -127,7 +127,7 @@ guarded_gather(const char *base, size_t mapped, size_t size, const Words *sets, 
     vmscope_guard_set(&guard, (uintptr_t)base, (uintptr_t)base + mapped - 1);
     bool inside = true;
     for (size_t i = 0; inside && i < count; i++) {
-        inside = gather_words(sets[i].to, base, size, &sets[i].offsets);
+        inside = gather_words(sets[i].to, base, size, sets[i].offsets);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
     }
     vmscope_guard_clear();
