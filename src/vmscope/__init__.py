@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from vmscope.counters import constant, counter, float_gauge, gauge, histogram, text
     from vmscope.counters.kinds import Constant, Counter, FloatGauge, Gauge, Histogram, Text
     from vmscope.errors import VMScopeError
+    from vmscope.flight.events import Event, event
     from vmscope.instruments import instrument
     from vmscope.process_status import Status
     from vmscope.reader import vm, vms
@@ -24,6 +25,7 @@ __all__ = [
     "VM",
     "Constant",
     "Counter",
+    "Event",
     "FloatGauge",
     "Gauge",
     "Histogram",
@@ -35,6 +37,7 @@ __all__ = [
     "__version__",
     "constant",
     "counter",
+    "event",
     "float_gauge",
     "gauge",
     "histogram",
@@ -51,6 +54,7 @@ _HOMES = {
     "counters": ("constant", "counter", "float_gauge", "gauge", "histogram", "text"),
     "counters.kinds": ("Constant", "Counter", "FloatGauge", "Gauge", "Histogram", "Text"),
     "errors": ("VMScopeError",),
+    "flight.events": ("Event", "event"),
     "instruments": ("instrument",),
     "reader": ("vm", "vms"),
     "reader.machine": ("VM",),

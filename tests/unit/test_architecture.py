@@ -23,8 +23,8 @@ MAX_LINES = 80  # of a function
 
 # The public face. A name leaves it only with a deprecation, and comes to it with a page of documentation.
 PUBLIC = (
-    "VM Constant Counter FloatGauge Gauge Histogram Status Text Units VMScopeError Variability __version__ "
-    "constant counter float_gauge gauge histogram instrument start status stop text vm vms"
+    "VM Constant Counter Event FloatGauge Gauge Histogram Status Text Units VMScopeError Variability __version__ "
+    "constant counter event float_gauge gauge histogram instrument start status stop text vm vms"
 ).split()
 
 # Who reads the environment but `environ.py`, and which variables: "*" is all of them. None of them loads code, names a
@@ -259,6 +259,7 @@ RAW = {
     "put": {
         "cli/_profile.py",
         "cli/profile.py",
+        "cli/_unprepared.py",
         "cli/_table.py",
         "cli/cmd.py",
         "cli/counters.py",

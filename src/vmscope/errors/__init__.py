@@ -58,6 +58,8 @@ __all__ = [
     "DataError",
     "DiskFull",
     "EntryTypeError",
+    "EventExistsError",
+    "EventNameError",
     "FormatError",
     "InsecureDirectory",
     "InsecureSocket",
@@ -157,6 +159,14 @@ class CounterNameError(VMScopeError, ValueError):
 
 class CounterExistsError(VMScopeError, ValueError):
     """A counter of this name exists with another kind, units or capacity."""
+
+
+class EventNameError(VMScopeError, ValueError):
+    """A name or a field that an event of the program's own cannot have."""
+
+
+class EventExistsError(VMScopeError, ValueError):
+    """An event of this name exists with other fields."""
 
 
 class OptionError(VMScopeError, ValueError):

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 
 from vmscope import log, native, own_threads
 from vmscope.errors import VMScopeError
-from vmscope.flight import repository, types
+from vmscope.flight import events, repository, types
+from vmscope.flight.events import Event
 from vmscope.flight.repository import Chunk, Repository
-from vmscope.flight.settings import Settings, combined
-from vmscope.flight.sources import Sources
+from vmscope.flight.settings import Settings, combined, combined_for
+from vmscope.flight.sources import Sources, adopted
 from vmscope.flight.units import spaced
 
 S, MS = 1_000_000_000, 1_000_000  # ns
@@ -99,6 +100,7 @@ class Recorder:
         self._writes = False  # the native recorder runs
         self._last_id = 0
         self._hooked = False
+        self._programs: dict[str, types.Type] = {}  # events of the program's own
 
     # -- the life of a recording
 
@@ -193,7 +195,8 @@ class Recorder:
                 )
             self._native = make(types.metadata(), types.NUMBERS, os.path.dirname(os.path.dirname(__file__)))
             self._sources = Sources(self._native)
-            self._active = [self._native.event(types.NUMBERS[name], types.FORMATS[name]) for name in ACTIVE]
+            events.on_new = self._made
+            self._active = [adopted(self._native, name) for name in ACTIVE]
             for each in self._active:
                 each.enabled = True  # what each recording wants of them is asked below
         if not self._hooked:
@@ -260,10 +263,34 @@ class Recorder:
         assert self._sources is not None
         running = self.running()
         self._sources.apply(combined(each.settings for each in running))
+        for event in [*events.EVENTS.values()]:
+            self._adopt(event)
+            self._switch(event)
         ages = [each.max_age or 0 for each in running]
         sizes = [each.max_size or 0 for each in running]
         size = max(sizes) if self._on_disk and all(sizes) else 0 if self._on_disk else RING_SIZE
         self._native.retain(age=max(ages) if all(ages) else 0, size=size)
+
+    def _adopt(self, event: Event) -> None:
+        """Takes an event of the program's own into the recordings, from the current chunk on."""
+        assert self._native is not None
+        if event.name not in self._programs and event.native is not None:
+            number = max(types.NUMBERS.values()) + 1 + len(self._programs)
+            self._programs[event.name] = types.event_type(event.name, number, event.words, "Program")
+            self._native.adopt(event.native, number)
+            self._native.set_metadata(types.metadata(self._programs.values()), types.NUMBERS)
+
+    def _switch(self, event: Event) -> None:
+        if event.native is not None:
+            wanted = combined_for(event.name, (each.settings for each in self.running()))
+            event.native.stack, event.native.threshold = wanted.stack, wanted.threshold
+            event.native.enabled = wanted.enabled
+
+    def _made(self, event: Event) -> None:
+        """One that the program makes while it is recorded."""
+        with self.lock:
+            if self.running():
+                self._apply()
 
     def _settle(self) -> None:
         """After the end of a recording: the others go on; without any nothing is left."""
@@ -274,6 +301,9 @@ class Recorder:
             self._discard()
             return
         self._sources.stop()
+        for event in [*events.EVENTS.values()]:
+            if event.native is not None:
+                event.native.enabled = False
         self._native.stop()
         self._writes = False
         self._native.remove(len(self._native.chunks()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import NamedTuple
 
 from vmscope.errors import OptionError
@@ -312,6 +313,10 @@ class Settings:
     def of(self, event: str) -> EventSettings:
         return _effective(self.values.get(event, {}))
 
+    def of_program(self, event: str) -> EventSettings:
+        """Of an event of the program's own, which is on, with its stack, unless something else is said."""
+        return _effective({"enabled": "true", "stackTrace": "true", **self.values.get(event, {})})
+
 
 def _parse(rows: Iterable[str]) -> Values:
     """Rows `EVENT SETTING=VALUE ...`, and words `EVENT#SETTING=VALUE`. An event that is named alone is on."""
@@ -352,6 +357,12 @@ def combined(several: Iterable[Settings]) -> dict[str, EventSettings]:
                 known = found.get(event)
                 found[event] = asked if known is None else _both(known, asked)
     return found
+
+
+def combined_for(event: str, several: Iterable[Settings]) -> EventSettings:
+    """The same for an event of the program's own."""
+    asked = [each for settings in several if (each := settings.of_program(event)).enabled]
+    return reduce(_both, asked) if asked else EventSettings()
 
 
 def _both(one: EventSettings, other: EventSettings) -> EventSettings:

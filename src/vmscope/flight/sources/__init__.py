@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic_ns
 from typing import ClassVar, Protocol
 
-from vmscope import log
+from vmscope import log, native
 from vmscope.flight.settings import EventSettings
 from vmscope.flight.sources.collector import Collector
 from vmscope.flight.sources.counters import Counters
@@ -60,6 +60,13 @@ WRITTEN = {
 }
 
 
+def adopted(recorder: FlightRecorder, name: str, fields: str = "") -> EventType:
+    """A type of the table, for the native recorder; with other `fields` than the table's, if they are given."""
+    made = native.event_type(fields or FORMATS[name])
+    recorder.adopt(made, NUMBERS[name])
+    return made
+
+
 class Sources:
     """All that a recorder's events come from, as far as the settings want them."""
 
@@ -70,7 +77,7 @@ class Sources:
         names = [*READINGS, "vmscope.Counters"]
         for source in self._sources:
             names += source.EVENTS
-        self.types = {name: recorder.event(NUMBERS[name], _FORMATS.get(name, FORMATS[name])) for name in names}
+        self.types = {name: adopted(recorder, name, _FORMATS.get(name, "")) for name in names}
         self._running: set[Source] = set()
         self._settings: dict[str, EventSettings] = {}
         self._due: dict[str, int] = {}  # ns of the monotonic clock

@@ -1,4 +1,4 @@
-/* Types of events that are committed from Python code, with the GIL. */
+/* Types of events that are committed from Python code, with the GIL. One that no recorder has is off. */
 #define _GNU_SOURCE
 #include "flight/recorder.h"
 
@@ -190,29 +190,18 @@ put_fields(EventType *self, Bytes *to, int64_t start, int64_t end, PyObject *con
     return 0;
 }
 
+/* True, False or NULL. */
 static PyObject *
-commit(PyObject *object, PyObject *const *args, Py_ssize_t count)
+put_event(EventType *self, int64_t start, int64_t end, PyObject *const *values)
 {
-    EventType *self = (EventType *)object;
-    if (!self->enabled || !self->recorder->recording) {
-        Py_RETURN_FALSE;
-    }
-    if (count != self->values + 2) {
-        return PyErr_Format(PyExc_TypeError, "%zd values are wanted, not %zd", self->values, count - 2);
-    }
-    int64_t start = PyLong_AsLongLong(args[0]);
-    int64_t end = args[1] == Py_None ? start : PyLong_AsLongLong(args[1]);
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
-    if (end - start < self->threshold) {
+    if (end - start < self->threshold || self->recorder == NULL || !self->recorder->recording) {
         Py_RETURN_FALSE;
     }
     Bytes event = {0};
     size_t at = begin_event(&event, self->number);
     put_number(&event, (uint64_t)start);
     pthread_mutex_lock(&self->recorder->mutex);
-    int status = put_fields(self, &event, start, end, args + 2);
+    int status = put_fields(self, &event, start, end, values);
     if (status == 0 && end_event(&event, at)) {
         put_bytes(&self->recorder->chunk.events, event.data, event.size);
         self->recorder->chunk.events.failed = 0;
@@ -223,6 +212,59 @@ commit(PyObject *object, PyObject *const *args, Py_ssize_t count)
         return NULL;
     }
     Py_RETURN_TRUE;
+}
+
+static int
+check_count(const EventType *self, Py_ssize_t count)
+{
+    if (count != self->values) {
+        PyErr_Format(PyExc_TypeError, "%zd values are wanted, not %zd", self->values, count);
+        return 0;
+    }
+    return 1;
+}
+
+static PyObject *
+commit(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    EventType *self = (EventType *)object;
+    if (!self->enabled) {
+        Py_RETURN_FALSE;
+    }
+    if (!check_count(self, count - 2)) {
+        return NULL;
+    }
+    int64_t start = PyLong_AsLongLong(args[0]);
+    int64_t end = args[1] == Py_None ? start : PyLong_AsLongLong(args[1]);
+    return PyErr_Occurred() ? NULL : put_event(self, start, end, args + 2);
+}
+
+/* The keyword argument start, or now; -1 with an exception. */
+static int64_t
+given_start(PyObject *names, PyObject *const *values, int64_t now)
+{
+    if (names == NULL || PyTuple_GET_SIZE(names) == 0) {
+        return now;
+    }
+    if (PyTuple_GET_SIZE(names) > 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "start") != 0) {
+        PyErr_SetString(PyExc_TypeError, "the one keyword argument is start");
+        return -1;
+    }
+    return PyLong_AsLongLong(values[0]);
+}
+
+static PyObject *
+commit_now(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    EventType *self = (EventType *)object;
+    if (!self->enabled) {
+        Py_RETURN_FALSE;
+    }
+    if (!check_count(self, count)) {
+        return NULL;
+    }
+    int64_t now = vmscope_now(), start = given_start(names, args + count, now);
+    return start == -1 && PyErr_Occurred() ? NULL : put_event(self, start, now, args);
 }
 
 /* -- the type ------------------------------------------------------------------------------------- */
@@ -241,6 +283,8 @@ static PyMethodDef methods[] = {
      "commit($self, start, end, /, *values)\n--\n\nWrites an event, with its thread and stack where the type has them. "
      "start and end are ns of time.monotonic_ns();\nend is None where nothing lasts. False where the type is not "
      "enabled, or it did not last as long as the threshold."},
+    {"commit_now", (PyCFunction)(void (*)(void))commit_now, METH_FASTCALL | METH_KEYWORDS,
+     "commit_now($self, /, *values, start=None)\n--\n\nThe same of an event that ends now, and began at start or now."},
     {NULL},
 };
 
@@ -256,7 +300,7 @@ static PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {Py_tp_members, members},
     {Py_tp_doc,
-     "A type of events, made by FlightRecorder.event(number, fields): a letter for each field after the start: "
+     "A type of events, made by event_type(fields): a letter for each field after the start: "
      "D duration,\nT the running thread, K its stack; by value: l integer, d and f floating, b truth, s text, "
      "c name of a class, t ident of a thread."},
     {0, NULL},
@@ -269,32 +313,46 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
+static PyTypeObject *event_types; /* made for the first one, in the main interpreter; kept */
+
 PyObject *
-vmscope_flight_event_type(PyObject *object, PyObject *args)
+vmscope_flight_event_type(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    Recorder *recorder = (Recorder *)object;
-    unsigned int number;
     const char *fields;
-    if (!PyArg_ParseTuple(args, "Is", &number, &fields)) {
+    if (!PyArg_ParseTuple(args, "s", &fields)) {
+        return NULL;
+    }
+    if (!vmscope_in_main_interpreter()) {
+        PyErr_SetString(PyExc_RuntimeError, "only the main interpreter records events");
         return NULL;
     }
     if (strlen(fields) > MOST_FIELDS || strspn(fields, "DTKldfbsct") != strlen(fields)) {
         return PyErr_Format(PyExc_ValueError, "%s: up to %d of DTKldfbsct", fields, MOST_FIELDS);
     }
-    if (recorder->event_types == NULL) {
-        recorder->event_types = (PyTypeObject *)PyType_FromSpec(&spec);
+    if (event_types == NULL) {
+        event_types = (PyTypeObject *)PyType_FromSpec(&spec);
     }
-    EventType *self =
-        recorder->event_types == NULL ? NULL : (EventType *)recorder->event_types->tp_alloc(recorder->event_types, 0);
+    EventType *self = event_types == NULL ? NULL : (EventType *)event_types->tp_alloc(event_types, 0);
     if (self != NULL) {
-        self->recorder = (Recorder *)Py_NewRef(object);
-        self->number = number;
         strcpy(self->fields, fields);
         for (const char *field = fields; *field != '\0'; field++) {
             self->values += strchr("DTK", *field) == NULL;
         }
     }
     return (PyObject *)self;
+}
+
+PyObject *
+vmscope_flight_adopt(PyObject *recorder, PyObject *args)
+{
+    EventType *self;
+    unsigned int number;
+    if (event_types == NULL || !PyArg_ParseTuple(args, "O!I", event_types, &self, &number)) {
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "no event type was made");
+    }
+    self->number = number;
+    Py_XSETREF(self->recorder, (Recorder *)Py_NewRef(recorder));
+    Py_RETURN_NONE;
 }
 
 #endif

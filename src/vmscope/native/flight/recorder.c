@@ -298,7 +298,6 @@ flight_dealloc(PyObject *object)
     bytes_free(&self->spare);
     free_path(&self->path);
     free(self->own_folder);
-    Py_XDECREF(self->event_types);
     free_source(&self->sampled);
     free_source(&self->current);
     vmscope_flight_sampler_free(&self->sampler);
@@ -635,8 +634,8 @@ static PyMethodDef methods[] = {
     {"set_path", set_path, METH_O,
      DOC("set_path($self, folders, /)", "The folders of sys.path, by which files get the names of modules.")},
     {"name_threads", name_threads, METH_O, DOC("name_threads($self, names, /)", "Names of threads, by their ident.")},
-    {"event", vmscope_flight_event_type, METH_VARARGS,
-     DOC("event($self, number, fields, /)", "The type of event with this number; its fields as EventType has them.")},
+    {"adopt", vmscope_flight_adopt, METH_VARARGS,
+     DOC("adopt($self, event_type, number, /)", "Events of this type, which gets this number, go into its chunks.")},
     {NULL},
 };
 
@@ -680,6 +679,8 @@ static PyMethodDef functions[] = {
      DOC("flight_recorder(metadata, numbers, own_folder, /)",
          "A recorder: the bytes of the metadata event, which goes into each chunk, the numbers of its types, and the\n"
          "folder of Python code that is not the program's.")},
+    {"event_type", vmscope_flight_event_type, METH_VARARGS,
+     DOC("event_type(fields, /)", "A type of events, which is off, with a letter for each field: EventType.")},
     {NULL},
 };
 

@@ -82,8 +82,7 @@ typedef struct {
     int64_t thresholds[FLIGHT_TYPE_COUNT]; /* of waits that are events of the JDK's, ns; -1: off */
     size_t depth;                          /* frames of a stack */
     SearchPath path;
-    char *own_folder;          /* of vmscope's Python code */
-    PyTypeObject *event_types; /* NULL: there is none yet */
+    char *own_folder; /* of vmscope's Python code */
     StackSource sampled,
         current;          /* of all threads, the sampler's; of the thread that commits an event: under the GIL */
     StackSampler sampler; /* the thread's alone */
@@ -107,7 +106,8 @@ void vmscope_flight_look_at(int64_t native_id, Doing *out);
 /* With the mutex: the event of a wait that has ended, if it lasted long enough. */
 void vmscope_flight_put_wait(Recorder *self, const Sampled *thread, int64_t now);
 
-PyObject *vmscope_flight_event_type(PyObject *recorder, PyObject *args);
+PyObject *vmscope_flight_event_type(PyObject *module, PyObject *args);
+PyObject *vmscope_flight_adopt(PyObject *recorder, PyObject *args);
 
 #endif
 #endif
