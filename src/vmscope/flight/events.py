@@ -66,11 +66,6 @@ class Event:
         """`with order.timing(7, 19.9):` one event, from the block's beginning to its end, however it ends."""
         return Timing(self, values)
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Its fields as the table of event types has them."""
-        return (*COMMON, *(f"{name}:{KINDS[kind][0]}" for name, kind in self.fields.items()))
-
 
 class Timing:
     """A block that is an event. `values` may be set anew within it."""
@@ -108,6 +103,11 @@ def event(name: str, /, **fields: type) -> Event:
     if on_new is not None:
         on_new(made)
     return made
+
+
+def words(event: Event) -> tuple[str, ...]:
+    """Its fields as the table of event types has them."""
+    return (*COMMON, *(f"{name}:{KINDS[kind][0]}" for name, kind in event.fields.items()))
 
 
 def _check(name: str, fields: dict[str, Any]) -> None:

@@ -276,7 +276,7 @@ class Recorder:
         assert self._native is not None
         if event.name not in self._programs and event.native is not None:
             number = max(types.NUMBERS.values()) + 1 + len(self._programs)
-            self._programs[event.name] = types.event_type(event.name, number, event.words, "Program")
+            self._programs[event.name] = types.event_type(event.name, number, events.words(event), "Program")
             self._native.adopt(event.native, number)
             self._native.set_metadata(types.metadata(self._programs.values()), types.NUMBERS)
 

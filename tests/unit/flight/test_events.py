@@ -74,7 +74,7 @@ def test_a_field_that_an_event_cannot_have_is_refused(fields: dict[str, type]) -
 
 def test_its_fields_follow_those_of_each_event() -> None:
     order = vmscope.event("shop.Order", number=int, amount=float, rush=bool, customer=str)
-    made = types.event_type(order.name, 1000, order.words, "Program")
+    made = types.event_type(order.name, 1000, events.words(order), "Program")
     assert [(field.name, field.letter) for field in made.fields] == [
         ("startTime", ""),
         ("duration", "D"),
