@@ -162,3 +162,21 @@ def test_stop_ends_recordings(start_vmscope: StartVMScope, tmp_path: Path, jdk: 
     child.ask("vmscope.stop()")
     assert events(tmp_path / "out.jfr", jdk)
     assert not folder.exists()
+
+
+def test_threading_is_left_for_the_program_to_import(start_vmscope: StartVMScope, tmp_path: Path, jdk: JDK) -> None:
+    """Imported on a thread of vmscope's it would take that for the main one; threads that start later are recorded."""
+    child = start_vmscope()
+    jcmd(child, "JFR.start name=first settings=profile")
+    assert child.ask("'threading' in sys.modules") == "False"
+    assert child.ask("__import__('threading').current_thread() is __import__('threading').main_thread()") == "True"
+    start = "(lambda thread: (thread.start(), thread.join()))(__import__('threading').Thread(target=int))"
+
+    def started() -> int:
+        child.ask(start)
+        jcmd(child, f"JFR.dump name=first filename={tmp_path}/out.jfr")
+        return events(tmp_path / "out.jfr", jdk)["jdk.ThreadStart"]
+
+    wait_for(started, "no thread is recorded")
+    jcmd(child, "JFR.stop name=first")
+    assert child.ask("__import__('threading').Thread.start.__module__") == "threading", "it is left as it was"

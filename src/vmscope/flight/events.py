@@ -89,9 +89,9 @@ class Timing:
 def event(name: str, /, **fields: type) -> Event:
     """The type of events with this name, as `shop.Order`, and these fields: int, float, bool or str.
 
-    The same name with the same fields gives the same object. Raises EventNameError for a name without a dot, or one
-    that is vmscope's or a JVM's, a field that each event has, and a kind that there is not; EventExistsError for a
-    name that has other fields.
+    The same name with the same fields gives the same object; EventExistsError where it has others. Raises
+    EventNameError for a name that has no dot or is vmscope's or a JVM's, for a field that each event has, and for a
+    field of another kind.
     """
     found = EVENTS.get(name)
     if found is not None:

@@ -48,6 +48,7 @@ class Source(Protocol):
     EVENTS: ClassVar[tuple[str, ...]]
 
     def begin(self, types: Types) -> None: ...
+    def look(self) -> None: ...  # once a second
     def end(self) -> None: ...
 
 
@@ -103,14 +104,17 @@ class Sources:
 
     def _switch(self, source: Source, on: bool) -> None:
         """A source that fails is left out: the program is not troubled, the others go on."""
-        try:
-            source.begin(self.types) if on else source.end()
-        except Exception as error:
-            log.say("warning", "the flight recorder's %s: %s", type(source).__name__.lower(), error)
+        self._call(source, (lambda: source.begin(self.types)) if on else source.end)
         if on:
             self._running.add(source)
         else:
             self._running.discard(source)
+
+    def _call(self, source: Source, what: Callable[[], None]) -> None:
+        try:
+            what()
+        except Exception as error:
+            log.say("warning", "the flight recorder's %s: %s", type(source).__name__.lower(), error)
 
     def stop(self) -> None:
         """Leaves the program as it was."""
@@ -122,6 +126,8 @@ class Sources:
     def visit(self) -> None:
         """Once a second: the recorder's to call, on a thread of vmscope's own."""
         self.describe()
+        for source in [*self._running]:
+            self._call(source, source.look)
         now = monotonic_ns()
         for name, reading in self._readings():
             period = self._settings.get(name, OFF).period

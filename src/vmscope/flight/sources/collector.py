@@ -33,6 +33,9 @@ class Collector:
         self._types = types
         gc.callbacks.append(self._collected)
 
+    def look(self) -> None:
+        """Nothing that has come since has to be looked for."""
+
     def end(self) -> None:
         gc.callbacks.remove(self._collected)
 

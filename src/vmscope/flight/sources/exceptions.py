@@ -47,6 +47,9 @@ class Exceptions:
         monitoring.register_callback(self._tool, monitoring.events.RAISE, self._raised)
         monitoring.set_events(self._tool, monitoring.events.RAISE)
 
+    def look(self) -> None:
+        """Nothing that has come since has to be looked for."""
+
     def end(self) -> None:
         if self._tool >= 0:
             monitoring = vars(sys)["monitoring"]

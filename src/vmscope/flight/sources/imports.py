@@ -39,5 +39,8 @@ class Imports:
 
         self._patches.replace(bootstrap, "_load_unlocked", load_unlocked)
 
+    def look(self) -> None:
+        """Nothing that has come since has to be looked for."""
+
     def end(self) -> None:
         self._patches.undo()

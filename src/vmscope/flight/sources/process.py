@@ -7,7 +7,6 @@ import os
 import platform
 import resource
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from time import monotonic_ns
 
@@ -17,6 +16,8 @@ from vmscope.tool import properties
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from vmscope.native import EventType
 
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -58,6 +59,12 @@ def _without_password(value: str) -> str:
 
 def _shown(name: str, value: str) -> str:
     return MASKED if is_secret(name) else _without_password(value)
+
+
+def python_threads() -> list[Any]:
+    """Those that `threading` knows; none where the program has not imported it."""
+    threading: Any = sys.modules.get("threading")
+    return [*getattr(threading, "_active", {}).values()]
 
 
 # -- what stays as it is
@@ -171,7 +178,7 @@ class Load:
     def threads(self, type_: EventType) -> None:
         """Of those that Python knows, by the kernel's ticks."""
         now, found = monotonic_ns(), {}
-        for thread in threading.enumerate():
+        for thread in python_threads():
             ident, native_id = thread.ident, thread.native_id
             if ident is None or native_id is None:
                 continue
@@ -197,7 +204,7 @@ def _machine_ticks() -> tuple[int, int]:
 
 
 def thread_statistics(type_: EventType) -> None:
-    living = threading.enumerate()
+    living = python_threads()
     daemons = sum(thread.daemon for thread in living)
     type_.commit(monotonic_ns(), None, len(living), daemons, len(living), len(living))
 

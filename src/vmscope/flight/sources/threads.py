@@ -1,45 +1,56 @@
-"""Threads that start and end, by the tool interface's events."""
+"""Threads that start and end, as `threading` starts and forgets them.
+
+It must not be imported here: on a thread of vmscope's it would take that one for the program's main thread.
+"""
 
 from __future__ import annotations
 
-import threading
+import sys
+from _thread import get_ident
 from time import monotonic_ns
 from typing import ClassVar
 
-from vmscope import tool
+from vmscope.patches import Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from vmscope.native import EventType
-
-AGENT = "vmscope.flight"
 
 
 class Threads:
     EVENTS: ClassVar[tuple[str, ...]] = ("jdk.ThreadStart", "jdk.ThreadEnd")
 
     def __init__(self) -> None:
+        self._patches = Patches()
         self._types: Mapping[str, EventType] = {}
-        self._environment: tool.Environment | None = None
 
     def begin(self, types: Mapping[str, EventType]) -> None:
         self._types = types
-        self._environment = environment = tool.vm().get_env(agent=AGENT)
-        environment.set_event_callbacks({tool.Event.THREAD_START: self._started, tool.Event.THREAD_END: self._ended})
-        for event in (tool.Event.THREAD_START, tool.Event.THREAD_END):
-            environment.set_event_notification_mode(True, event)
+        self.look()
+
+    def look(self) -> None:
+        """Takes its place once the program has imported `threading`."""
+        threading: Any = sys.modules.get("threading")
+        if self._patches or not hasattr(threading, "Thread"):
+            return
+        started, ended = self._types["jdk.ThreadStart"], self._types["jdk.ThreadEnd"]
+        their_start, their_delete = threading.Thread.start, threading.Thread._delete
+
+        def start(self: Any) -> None:
+            their_start(self)
+            if started.enabled:
+                started.commit(monotonic_ns(), None, self.ident, self.ident, get_ident())
+
+        def delete(self: Any) -> None:
+            if ended.enabled:
+                ended.commit(monotonic_ns(), None, get_ident(), get_ident())
+            their_delete(self)
+
+        self._patches.replace(threading.Thread, "start", start)
+        self._patches.replace(threading.Thread, "_delete", delete)
 
     def end(self) -> None:
-        if self._environment is not None:
-            self._environment.dispose_environment()
-            self._environment = None
-
-    def _started(self, environment: tool.Environment, thread: tool.Thread) -> None:
-        ident = threading.get_ident()
-        self._types["jdk.ThreadStart"].commit(monotonic_ns(), None, ident, ident, 0)
-
-    def _ended(self, environment: tool.Environment, thread: tool.Thread) -> None:
-        ident = threading.get_ident()
-        self._types["jdk.ThreadEnd"].commit(monotonic_ns(), None, ident, ident)
+        self._patches.undo()
