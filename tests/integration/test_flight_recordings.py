@@ -22,7 +22,7 @@ WORK = "import os, threading\n"
 
 def jcmd(child: Child, text: str) -> str:
     status, body = ask(child.pid, "jcmd", text)
-    assert status == "0"
+    assert status == "0", body
     return body
 
 

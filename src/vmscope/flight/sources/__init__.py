@@ -17,7 +17,7 @@ from vmscope.flight.sources.collector import Collector
 from vmscope.flight.sources.counters import Counters
 from vmscope.flight.sources.exceptions import Exceptions
 from vmscope.flight.sources.imports import Imports
-from vmscope.flight.sources.process import READINGS
+from vmscope.flight.sources.process import READINGS, python_threads
 from vmscope.flight.sources.threads import Threads
 from vmscope.flight.types import FORMATS, NUMBERS
 
@@ -148,9 +148,7 @@ class Sources:
     def describe(self) -> None:
         """Names of threads and modules, which the recorder's own thread cannot ask for."""
         self._recorder.set_path(sys.path)
-        threading = sys.modules.get("threading")
-        if threading is not None:
-            self._recorder.name_threads({ident: thread.name for ident, thread in [*threading._active.items()]})
+        self._recorder.name_threads({thread.ident: thread.name for thread in python_threads()})
 
     def _readings(self) -> list[tuple[str, Callable[[EventType], None]]]:
         return [*READINGS.items(), ("vmscope.Counters", self._counters.read)]

@@ -62,7 +62,7 @@ def _shown(name: str, value: str) -> str:
 
 
 def python_threads() -> list[Any]:
-    """Those that `threading` knows; none where the program has not imported it."""
+    """Those that `threading` knows; none where the program has not imported it, or does so just now."""
     threading: Any = sys.modules.get("threading")
     return [*getattr(threading, "_active", {}).values()]
 
