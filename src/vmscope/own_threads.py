@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
+    from typing import Any
 
 _DELAY = 20_000_000  # ns
 
@@ -61,6 +62,12 @@ def cancel(wait: bool = True) -> None:
     global _waiting
     _waiting = None
     native.cancel_call(wait)
+
+
+def threading_module() -> Any:
+    """`threading`, where the program has imported it; None too while it does so, as then it has half of its names."""
+    module = sys.modules.get("threading")
+    return module if hasattr(module, "_main_thread") else None
 
 
 def hook() -> None:

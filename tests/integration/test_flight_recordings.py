@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -164,9 +165,15 @@ def test_stop_ends_recordings(start_vmscope: StartVMScope, tmp_path: Path, jdk: 
     assert not folder.exists()
 
 
-def test_threading_is_left_for_the_program_to_import(start_vmscope: StartVMScope, tmp_path: Path, jdk: JDK) -> None:
+def test_threading_is_left_for_the_program_to_import(tmp_path: Path, jdk: JDK) -> None:
     """Imported on a thread of vmscope's it would take that for the main one; threads that start later are recorded."""
-    child = start_vmscope()
+    code = "import sys\nprint('ready', flush=True)\nfor line in sys.stdin: print(eval(line), flush=True)"
+    with Child([sys.executable, "-m", "vmscope", "run", "-c", code]) as child:
+        child.read_until(b"ready\n")
+        records_threads(child, tmp_path, jdk)
+
+
+def records_threads(child: Child, tmp_path: Path, jdk: JDK) -> None:
     jcmd(child, "JFR.start name=first settings=profile")
     assert child.ask("'threading' in sys.modules") == "False"
     assert child.ask("__import__('threading').current_thread() is __import__('threading').main_thread()") == "True"

@@ -6,6 +6,7 @@ import gc
 import sys
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 
+from vmscope import own_threads
 from vmscope.commands import _layout as layout
 from vmscope.commands.registry import Command
 from vmscope.terminal import printable
@@ -167,7 +168,7 @@ def running_loops() -> list[Any]:
 def thread_of(loop: Any) -> str:
     """Where it runs."""
     ident = attribute(loop, "_thread_id")
-    threading = sys.modules.get("threading")
+    threading = own_threads.threading_module()
     thread = None if threading is None else threading._active.get(ident)
     if thread is not None:
         return f'runs in thread "{printable(str(thread._name))}"'

@@ -31,7 +31,7 @@ class HiddenThread:
     def __enter__(self) -> None:
         if self._code is not None:
             self._code.__enter__()
-        module = sys.modules.get("threading")
+        module = own_threads.threading_module()
         self._there = module is not None
         self._known = module is not None and _thread.get_ident() in module._active
 
@@ -40,7 +40,7 @@ class HiddenThread:
     ) -> None:
         if self._code is not None:
             self._code.__exit__()
-        module = sys.modules.get("threading")
+        module = own_threads.threading_module()
         if module is None:
             return
         if not self._there:

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+from vmscope import own_threads
 from vmscope.commands import _layout as layout
 from vmscope.commands._os_threads import OsThread, os_threads
 from vmscope.commands.arguments import Argument
@@ -63,7 +64,7 @@ class ThreadDump:
         self.frames = layout.Frames(self.turn)
         self.owners = thread_snapshot.owners(seen, self.turn)
         addresses = thread_snapshot.addresses(seen, self.turn)
-        threading = sys.modules.get("threading")
+        threading = own_threads.threading_module()
         known = {} if threading is None else dict(threading._active)
         self.rows: list[ThreadRow] = []
         for each in seen:
@@ -250,7 +251,7 @@ def called(row: ThreadRow) -> str:
 
 def thread_ident(what: object) -> int | None:
     """Of a threading.Thread."""
-    threading = sys.modules.get("threading")
+    threading = own_threads.threading_module()
     if threading is None or not issubclass(type(what), threading.Thread):
         return None
     ident: int | None = vars(what).get("_ident")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from time import monotonic_ns
 
-from vmscope import environ, flags
+from vmscope import environ, flags, own_threads
 from vmscope.counters import identity
 from vmscope.tool import properties
 
@@ -63,8 +63,8 @@ def _shown(name: str, value: str) -> str:
 
 def python_threads() -> list[Any]:
     """Those that `threading` knows; none where the program has not imported it, or does so just now."""
-    threading: Any = sys.modules.get("threading")
-    return [*getattr(threading, "_active", {}).values()]
+    threading: Any = own_threads.threading_module()
+    return [] if threading is None else [*threading._active.values()]
 
 
 # -- what stays as it is

@@ -5,11 +5,11 @@ It must not be imported here: on a thread of vmscope's it would take that one fo
 
 from __future__ import annotations
 
-import sys
 from _thread import get_ident
 from time import monotonic_ns
 from typing import ClassVar
 
+from vmscope import own_threads
 from vmscope.patches import Patches
 
 TYPE_CHECKING = False
@@ -33,8 +33,8 @@ class Threads:
 
     def look(self) -> None:
         """Takes its place once the program has imported `threading`."""
-        threading: Any = sys.modules.get("threading")
-        if self._patches or not hasattr(threading, "Thread"):
+        threading: Any = own_threads.threading_module()
+        if self._patches or threading is None:
             return
         started, ended = self._types["jdk.ThreadStart"], self._types["jdk.ThreadEnd"]
         their_start, their_delete = threading.Thread.start, threading.Thread._delete

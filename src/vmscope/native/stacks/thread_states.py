@@ -57,7 +57,7 @@ def thread_states() -> list[tuple[int, int, int, bool]]:
     for ident in [ident for ident in known if ident not in idents]:
         _by_ident.pop(ident, None)
     threading = sys.modules.get("threading")
-    active = {} if threading is None else threading._active
+    active = getattr(threading, "_active", {})  # a module that is being imported may have none yet
     rows = []
     for ident in reversed(idents):  # the newest comes first
         native_id = getattr(active.get(ident), "native_id", None) or 0

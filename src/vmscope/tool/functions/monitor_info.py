@@ -7,6 +7,7 @@ import sys
 from types import FrameType
 from typing import NamedTuple
 
+from vmscope import own_threads
 from vmscope.native import MonitorLock
 from vmscope.tool.functions.base import Base
 from vmscope.tool.functions.entry_checks import function
@@ -120,7 +121,7 @@ def holder(lock: object) -> tuple[Thread | None, int, list[Thread]]:
 
 
 def is_condition(thing: object) -> bool:
-    threading = sys.modules.get("threading")
+    threading = own_threads.threading_module()
     return threading is not None and isinstance(thing, threading.Condition)
 
 

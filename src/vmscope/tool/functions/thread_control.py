@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import _thread
-import sys
 from _thread import allocate_lock, start_new_thread  # as before anybody's ThreadStart, and before gevent's patches
 from collections.abc import Callable
 
-from vmscope import native
+from vmscope import native, own_threads
 from vmscope.tool import agent_errors
 from vmscope.tool.functions.base import Base
 from vmscope.tool.functions.entry_checks import function
@@ -127,7 +126,7 @@ def _interrupt_main(thread: Thread) -> None:
 
 def _forget_dummy(thread: Thread) -> None:
     """What asks for the current thread, as logging does, lets `threading` make an object that never ends."""
-    threading = sys.modules.get("threading")
+    threading = own_threads.threading_module()
     if threading is not None and isinstance(threading._active.get(thread.ident), threading._DummyThread):
         with threading._active_limbo_lock:
             threading._active.pop(thread.ident, None)

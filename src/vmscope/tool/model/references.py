@@ -10,7 +10,7 @@ import gc
 import sys
 from types import CodeType, FrameType, ModuleType
 
-from vmscope import native
+from vmscope import native, own_threads
 from vmscope.tool.functions.classes import array_length, is_interface
 from vmscope.tool.functions.modules import class_loader_of, loaded_modules
 from vmscope.tool.model import introspection, threads
@@ -176,7 +176,7 @@ def roots() -> Iterator[tuple[ReferenceKind, object]]:
             yield ReferenceKind.SYSTEM_CLASS, klass
     for module in loaded_modules():
         yield ReferenceKind.JNI_GLOBAL, module
-    threading = sys.modules.get("threading")
+    threading = own_threads.threading_module()
     active = None if threading is None else introspection.attribute(threading, "_active")
     if type(active) is dict:
         for thread in list(active.values()):

@@ -13,7 +13,7 @@ import sys
 import time
 from types import FunctionType
 
-from vmscope import native
+from vmscope import native, own_threads
 from vmscope.tool.model.blocking_analysis import FramePlan
 from vmscope.tool.model.frames import OWN, below, is_own
 
@@ -270,7 +270,7 @@ def kind(thing: object) -> str:
 
 def lock_of(thing: object) -> Any:
     """Of a condition, its lock."""
-    threading = sys.modules.get("threading")
+    threading = own_threads.threading_module()
     if threading is not None and issubclass(type(thing), threading.Condition):
         return vars(thing).get("_lock")
     return thing

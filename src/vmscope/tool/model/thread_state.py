@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from enum import IntFlag
 
-from vmscope import native
+from vmscope import native, own_threads
 from vmscope.tool.model import threads
 
 TYPE_CHECKING = False
@@ -90,7 +89,7 @@ def system_call(native_id: int | None) -> list[str]:
 
 def condition_wait() -> CodeType | None:
     """The code of threading.Condition.wait; None where it is not imported."""
-    threading = sys.modules.get("threading")
+    threading = own_threads.threading_module()
     if threading is None:
         return None
     wait = threading.Condition.wait

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import count
 from weakref import ref
 
-from vmscope import native
+from vmscope import native, own_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Thread:
         program = None if self._program is None else self._program()
         if program is not None:
             return program
-        module = sys.modules.get("threading")
+        module = own_threads.threading_module()
         if module is None or self.of_agent or not self.alive:
             return None
         found: threading.Thread | None = module._active.get(self.ident)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import _thread
 import signal
-import sys
 
+from vmscope import own_threads
 from vmscope.tool.spec.events import Event, bit
 
 TYPE_CHECKING = False
@@ -42,5 +42,5 @@ class DataDumpSignal:
 
 def on_main_thread() -> bool:
     """Without importing `threading`, which would take the calling thread for the main one."""
-    threading = sys.modules.get("threading")
+    threading = own_threads.threading_module()
     return threading is None or threading.main_thread().ident == _thread.get_ident()
