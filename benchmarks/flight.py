@@ -129,7 +129,7 @@ def _sampler(threads: int) -> Series:
         child.read_until(b"ready\n")
         _jcmd(child.pid, "JFR.start name=bench settings=profile")
         time.sleep(1)
-        found = _share(child.pid, SAMPLED_SECONDS, "vmscope recorde")
+        found = _share(child.pid, SAMPLED_SECONDS, "vmscope flight")
         child.send("")
     return Series("sampler", "%", [found])
 

@@ -182,6 +182,10 @@ def start_python() -> Iterator[StartPython]:
             preload: Sequence[str] = (),
             ready: bool = True,
         ) -> Child:
+            if (
+                "vmscope.runtime" in preload
+            ):  # a start may find totals that a killed VM left: another user imports nothing
+                preload = [*preload, "vmscope.memory.keeper"]
             child = Child(python_command(code, *arguments, options=options, user=user, preload=preload), env=env)
             stack.callback(child.kill)
             if ready:
@@ -209,7 +213,7 @@ def start_vmscope(start_python: StartPython) -> StartVMScope:
             f"import sys, vmscope\nvmscope.start(*{options!r})\n{code}\nprint('ready', flush=True)\n"
             "for line in sys.stdin:\n    print(eval(line), flush=True)\n"
         )
-        return start_python(program, env=env, user=user, preload=["vmscope.runtime", "vmscope.memory.keeper"])
+        return start_python(program, env=env, user=user, preload=["vmscope.runtime"])
 
     return start
 

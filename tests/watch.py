@@ -119,6 +119,9 @@ def plain(path: str, pid: int | None = None) -> str:
     path = path.replace(f"hsperfdata_{USER}", "hsperfdata_<user>").replace(CWD, "<cwd>").replace(HOME, "<home>")
     path = re.sub(r"\b[0-9a-f]{16}\b", "<random>", path)
     path = re.sub(r"/#\d+\b", "/#<n>", path)
+    path = re.sub(r"^\?/\d{6}\b", "/tmp/<date>_<pid>/<n>", path)  # its folder is gone
+    path = re.sub(r"\b\d{4}(?:_\d\d){5}_(\d+)/\d{6}\b", r"<date>_\1/<n>", path)
+    path = re.sub(r"\b\d{4}(?:_\d\d){5}_", "<date>_", path)
     if pid is not None:
         path = re.sub(rf"(?<![\d<]){pid}(?!\d)", "<pid>", path)
     return re.sub(r"(?<=_pid)\d+|(?<=hsperfdata_<user>/)\d+", "<pid>" if pid is None else "<ended>", path)

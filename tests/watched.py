@@ -186,11 +186,13 @@ def commands(life: Life, jcmd: str) -> None:
     life.watch.phase = "commands"
     words = {
         "GC.heap_dump": f"{NAMED}1",
+        "JFR.start": "name=watched",
+        "JFR.dump": f"name=watched filename={NAMED}4",
         "Python.tracemalloc": "start",
         "VM.set_flag": "PerfDataSamplingInterval 50",
     }
     lines = [f"{name} {words.get(name, '')}" for name in TABLE if name not in ("VM.log", "JVMTI.agent_load")]
-    Path(CWD, "lines").write_text("\n".join([*lines, "Python.tracemalloc stop"]))
+    Path(CWD, "lines").write_text("\n".join([*lines, "Python.tracemalloc stop", "JFR.stop name=watched"]))
     life.run(*VMSCOPE, "jcmd", str(life.pid), "-f", f"{CWD}/lines")
     life.run(*VMSCOPE, "cmd", str(life.pid), "GC.heap_dump", f"{NAMED}2")
     if jcmd:

@@ -54,7 +54,8 @@ def test_nothing_is_there_that_is_not_listed(form: str, tmp_path: Path) -> None:
         library = str(c_agents.build(AGENT, tmp_path).library) if form == "C" else ""
     except pytest.skip.Exception:
         library = ""
-    assert watched(form, jdk.tool("jcmd") if jdk else "", library) == []
+    found = watched(form, jdk.tool("jcmd") if jdk else "", library)
+    assert found == [], "\n".join(found)
 
 
 def test_whatever_else_is_there_is_seen() -> None:

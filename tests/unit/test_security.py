@@ -26,6 +26,8 @@ CHANNELS = {
         "Properties and option files",
         "Saved regions",
         "Heap dumps",
+        "Flight recordings",
+        "Stacks read from outside",
         "Logs and terminals",
     ),
     *("Agents and their paths", "Fork and exec", "Starting vmscope from outside", "Network", "The exporter"),

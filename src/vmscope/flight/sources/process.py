@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import platform
 import resource
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -71,7 +70,7 @@ def python_threads() -> list[Any]:
 
 
 def vm_information(type_: EventType) -> None:
-    name = f"{sys.implementation.name} {platform.python_version()}"
+    name = f"{sys.implementation.name} {sys.version.split()[0]}"
     options = " ".join(map(_without_password, _masked(flags.in_force.arguments)))
     started = identity.start_time(identity.start_ticks())
     type_.commit(
@@ -81,7 +80,7 @@ def vm_information(type_: EventType) -> None:
 
 
 def os_information(type_: EventType) -> None:
-    type_.commit(monotonic_ns(), None, f"{platform.platform()} {platform.version()}")
+    type_.commit(monotonic_ns(), None, " ".join(os.uname()[part] for part in (0, 2, 3, 4)))
 
 
 def cpu_information(type_: EventType) -> None:
@@ -99,7 +98,7 @@ def cpu_information(type_: EventType) -> None:
                 cores.add((package, value))
     count = os.cpu_count() or 1
     type_.commit(
-        monotonic_ns(), None, model or platform.machine(), platform.machine(), len(packages) or 1, len(cores) or count,
+        monotonic_ns(), None, model or os.uname().machine, os.uname().machine, len(packages) or 1, len(cores) or count,
         count,
     )  # fmt: skip
 

@@ -423,8 +423,10 @@ take_room(Left *left, Words *words)
         PyErr_SetString(PyExc_ValueError, "the buffer is too small for these values");
         return false;
     }
-    left->to += words->offsets.count * WORD;
-    left->room -= words->offsets.count * WORD;
+    if (words->offsets.count > 0) { /* a buffer without bytes may be NULL, to which nothing may be added */
+        left->to += words->offsets.count * WORD;
+        left->room -= words->offsets.count * WORD;
+    }
     return true;
 }
 
@@ -452,7 +454,9 @@ gather_job(PyTypeObject *type, PyObject *job, Left *out, const Offsets *watched,
             result = outcome == FAULT;
         }
         for (int i = 0; result == 1 && i < 2; i++) {
-            memset(sets[i].to, 0, sets[i].offsets.count * WORD);
+            if (sets[i].offsets.count > 0) {
+                memset(sets[i].to, 0, sets[i].offsets.count * WORD);
+            }
         }
     }
     PyBuffer_Release(&view);

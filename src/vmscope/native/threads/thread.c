@@ -31,8 +31,8 @@
 #define COMMAND_TRIES 100       /* but so often for one that runs a command */
 #define CALL_TIMEOUT 1000000000 /* ns: forked in the middle of a call, a child would have half of what it does */
 
-static const char *const names[THREAD_KINDS] = {"timer",   "mirror", "sampler",  "listener",
-                                                "command", "export", "periodic", "recorder"};
+static const char *const names[THREAD_KINDS] = {"timer",   "mirror", "sampler", "listener",
+                                                "command", "export", "visits",  "flight"};
 
 /* Each a strong reference to its owner: what fork looks at. Under `choosing`, which is held for some instructions. */
 static Thread *active[THREAD_KINDS];
