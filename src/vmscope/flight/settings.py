@@ -134,7 +134,7 @@ OPTIONS: dict[str, Option] = {
         },
     ),
     "allocation-profiling": Option(
-        "low",
+        "off",
         "medium",
         {
             "off": "",

@@ -38,6 +38,7 @@ WAITS = (
     "jdk.FileRead",
     "jdk.FileWrite",
 )
+ALLOCATIONS = "jdk.ObjectAllocationSample"
 VISIT_PERIOD = 1_000_000_000  # ns
 OFF = EventSettings()
 
@@ -56,7 +57,7 @@ SOURCES: tuple[type[Source], ...] = (Collector, Exceptions, Threads, Imports)
 # All that comes into a recording; the other types are there for the views of `jfr view`.
 WRITTEN = {
     *("jdk.ActiveRecording", "jdk.ActiveSetting", "jdk.DataLoss", "vmscope.SamplerStatistics", "vmscope.Counters"),
-    *(*SAMPLES, *WAITS, *READINGS),
+    *(*SAMPLES, *WAITS, ALLOCATIONS, *READINGS),
     *(name for source in SOURCES for name in source.EVENTS),
 }
 
@@ -97,10 +98,15 @@ class Sources:
         for name in WAITS:
             wanted = settings.get(name, OFF)
             self._recorder.set_threshold(name, wanted.threshold if wanted.enabled else -1)
+        self._sample_allocations()
         for source in self._sources:
             wants = any(self.types[name].enabled for name in source.EVENTS)
             if wants != (source in self._running):
                 self._switch(source, wants)
+
+    def _sample_allocations(self) -> None:
+        wanted = self._settings.get(ALLOCATIONS, OFF)
+        self._recorder.sample_allocations(wanted.throttle if wanted.enabled else -1, wanted.stack)
 
     def _switch(self, source: Source, on: bool) -> None:
         """A source that fails is left out: the program is not troubled, the others go on."""
@@ -118,6 +124,8 @@ class Sources:
 
     def stop(self) -> None:
         """Leaves the program as it was."""
+        self._settings = {}
+        self._sample_allocations()
         for type_ in self.types.values():
             type_.enabled = False
         for source in [*self._running]:
@@ -128,6 +136,7 @@ class Sources:
         self.describe()
         for source in [*self._running]:
             self._call(source, source.look)
+        self._sample_allocations()  # again: another hook that goes may take ours with it
         now = monotonic_ns()
         for name, reading in self._readings():
             period = self._settings.get(name, OFF).period

@@ -11,6 +11,7 @@
     X(NATIVE_METHOD_SAMPLE, "jdk.NativeMethodSample")                                                                  \
     X(WAIT_SAMPLE, "vmscope.WaitSample")                                                                               \
     X(GIL_WAIT, "vmscope.GILWait")                                                                                     \
+    X(ALLOCATION_SAMPLE, "jdk.ObjectAllocationSample")                                                                 \
     X(THREAD_SLEEP, "jdk.ThreadSleep")                                                                                 \
     X(MONITOR_ENTER, "jdk.JavaMonitorEnter")                                                                           \
     X(MONITOR_WAIT, "jdk.JavaMonitorWait")                                                                             \

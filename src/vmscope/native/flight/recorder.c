@@ -204,6 +204,7 @@ forked(PyObject *owner)
     pthread_mutex_init(&self->repository.mutex, NULL);
     self->repository.folder = self->repository.file = -1;
     atomic_store(&self->thread.finished, 1);
+    vmscope_flight_forked_allocations(self);
 }
 
 /* -- the object ----------------------------------------------------------------------------------- */
@@ -292,6 +293,7 @@ flight_dealloc(PyObject *object)
 {
     Recorder *self = (Recorder *)object;
     PyTypeObject *type = Py_TYPE(object);
+    vmscope_flight_stop_allocations(self);
     vmscope_chunk_free(&self->chunk);
     vmscope_repository_free(&self->repository);
     bytes_free(&self->metadata);
@@ -628,6 +630,11 @@ static PyMethodDef methods[] = {
      DOC("set_threshold($self, event, threshold, /)",
          "The ns that a wait has to last to be an event of this type; -1: none is written. Waits are seen by the "
          "sampler.")},
+    {"sample_allocations", vmscope_flight_sample_allocations, METH_VARARGS,
+     DOC("sample_allocations($self, rate, stack, /)",
+         "So many allocations a second are events, with their stacks where that is true; 0: one each 64 KiB; -1: "
+         "none.\n"
+         "Again with the same: the hook comes back where another has taken it out.")},
     {"set_metadata", set_metadata, METH_VARARGS,
      DOC("set_metadata($self, metadata, numbers, /)", "Takes the place of the metadata from the current chunk on.")},
     {"set_depth", set_depth, METH_O, DOC("set_depth($self, frames, /)", "How many frames of a stack are recorded.")},

@@ -109,5 +109,10 @@ void vmscope_flight_put_wait(Recorder *self, const Sampled *thread, int64_t now)
 PyObject *vmscope_flight_event_type(PyObject *module, PyObject *args);
 PyObject *vmscope_flight_adopt(PyObject *recorder, PyObject *args);
 
+/* Samples of allocations, of one recorder at a time: on and off, with the GIL; off, as the recorder goes; in a child. */
+PyObject *vmscope_flight_sample_allocations(PyObject *recorder, PyObject *args);
+void vmscope_flight_stop_allocations(Recorder *self);
+void vmscope_flight_forked_allocations(Recorder *self);
+
 #endif
 #endif
