@@ -1,5 +1,8 @@
 #include "flight/chunk.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 #define TICKS 1000000000 /* a second: of CLOCK_MONOTONIC */
 #define MOST_CLASS 4096  /* bytes of a class's name */
 #define DESCRIPTOR "()V" /* of every function: the tools print none that Java does not have */
@@ -160,7 +163,11 @@ put_threads(const Chunk *self, uint64_t type, Bytes *to)
     for (size_t i = 0; i < self->thread_count; i++) {
         const FlightThread *thread = &self->threads[i];
         if (thread->used) {
-            const char *name = thread->name != NULL ? thread->name : "";
+            char unnamed[32];
+            snprintf(unnamed, sizeof unnamed, "Thread %lld", (long long)thread->native_id);
+            const char *name = thread->name != NULL                     ? thread->name
+                               : thread->native_id == (int64_t)getpid() ? "MainThread"
+                                                                        : unnamed;
             put_number(to, i + 1);
             put_string(to, name, strlen(name)); /* of the system: the same */
             put_number(to, (uint64_t)thread->native_id);
