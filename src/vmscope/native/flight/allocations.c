@@ -6,7 +6,7 @@
  * distance follows what the program allocates, to keep to the rate that is asked for.
  *
  * Memory is given before there is an object in it. So the words where its class may be are set to zero, and looked at
- * at the next allocation of any kind: until then nobody else gets this memory. It may be given back meanwhile, so it is
+ * at the next allocation of any kind: until then no other allocation gets this memory. It may be given back meanwhile, so it is
  * read under a guard; what is found counts as a class if its own layout puts the word at that very place.
  *
  * All of it may run in the middle of any allocation: no object is made, no reference taken, no Python code run, and no
@@ -68,7 +68,7 @@ static struct {
 
 #define IDLE INT64_MAX
 
-static _Atomic int64_t left = IDLE; /* bytes until somebody looks */
+static _Atomic int64_t left = IDLE; /* bytes until the hook looks */
 static _Atomic unsigned visits;
 
 typedef enum { OBJECTS, MEMORY, DOMAINS } Domain;
