@@ -25,7 +25,7 @@
 
 #define SECOND 1000000000LL    /* ns */
 #define WINDOW (SECOND / 4)    /* in which the rate is kept, */
-#define LEAST_IN_WINDOW 8      /* or longer, for so many samples */
+#define LEAST_IN_WINDOW 8      /* or longer: a window has this number of samples */
 #define STEP (256 << 10)       /* bytes: so often is looked whether a window is over */
 #define FIRST_MEAN (512 << 10) /* bytes from one sample to the next, before the program is known */
 #define LEAST_MEAN 4096        /* what allocates less needs no more samples */
