@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import struct
 import threading
 import time
@@ -294,6 +295,7 @@ def test_a_file_put_in_its_place_is_not_written(native: Any, mirror: Any, tmp_pa
     assert path.read_bytes() == bytes(CAPACITY)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
 def test_what_the_program_has_under_its_number_stays_open(native: Any, mirror: Any, tmp_path: Path) -> None:
     """Where a fork stops the thread before its next look at the file. The extension's has a table of its own."""
     show(mirror, native.CounterSlot())
