@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 import struct
+import sys
 import threading
 import time
 from collections.abc import Iterator
